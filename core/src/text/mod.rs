@@ -1,0 +1,1 @@
+//! Pure text logic: bytes in, values out, no IO and no async.

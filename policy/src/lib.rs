@@ -1,0 +1,1 @@
+//! Policies for seamfs: observation, sandbox modes and rules over the one gate.

@@ -1,0 +1,1 @@
+//! File systems for seamfs: a sandboxed local folder, memory, object stores, and storage layers.

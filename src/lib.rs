@@ -1,0 +1,1 @@
+//! seamfs: guarded file tools for AI agents over pluggable file systems.
