@@ -1,0 +1,198 @@
+//! The edit: guard, decode, plan, splice, once as a pure step and once as a loop.
+//!
+//! A provider that can load a file and swap it under a guard has `edit` from here. One that works
+//! in a blocking section calls [`attempt`] itself.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::context::CallContext;
+use crate::error::{ErrorCode, FsError, Operation, Result, Snapshot};
+use crate::note::Note;
+use crate::target::Target;
+use crate::text::{NotText, Text};
+use crate::transform::{EditOutcome, TextEdit, Transform};
+use crate::version::{Expected, Version};
+
+/// What one attempt at an edit came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// The edit changes no byte; nothing is to be written.
+    Unchanged(TextEdit),
+    /// These splices are to be published in place of exactly the bytes seen.
+    Publish(TextEdit),
+}
+
+/// Checks the guard against the bytes seen, then plans the edit; pure.
+///
+/// `seen` is none when nothing is there.
+///
+/// # Errors
+/// As [`crate::FileSystem::edit`], the guard's before any other.
+pub fn attempt(
+    seen: Option<&Snapshot>,
+    transform: &dyn Transform,
+    expected: &Expected,
+) -> Result<Attempt> {
+    let Some(seen) = seen else {
+        return Err(match expected {
+            Expected::Version(_) => gone(),
+            Expected::Any | Expected::Absent => not_found(),
+        });
+    };
+    check_guard(Some(seen), expected)?;
+    let text = Text::decode(&seen.bytes).map_err(not_text)?;
+    let edit = transform.plan(&text, &seen.version)?;
+    if edit.replacements == 0 || edit.splices.is_identity(&seen.bytes) {
+        return Ok(Attempt::Unchanged(TextEdit {
+            replacements: 0,
+            ..edit
+        }));
+    }
+    Ok(Attempt::Publish(edit))
+}
+
+/// Checks a guard against what is there.
+///
+/// # Errors
+/// `FS_ALREADY_EXISTS` or `FS_STALE_VERSION`, with the bytes attached.
+pub fn check_guard(seen: Option<&Snapshot>, expected: &Expected) -> Result<()> {
+    match (expected, seen) {
+        (Expected::Any, _) | (Expected::Absent, None) => Ok(()),
+        (Expected::Absent, Some(_)) => Err(already_exists()),
+        (Expected::Version(_), None) => Err(gone()),
+        (Expected::Version(version), Some(seen)) if version.certifies(&seen.version) => Ok(()),
+        (Expected::Version(_), Some(seen)) => Err(stale().with_current(seen.clone())),
+    }
+}
+
+/// A file that can be loaded, and swapped when it still is what was loaded.
+#[async_trait]
+pub trait Swap: Send + Sync {
+    /// Loads the whole bytes; none when nothing is there.
+    ///
+    /// # Errors
+    /// As [`crate::FileSystem::read`], but for `FS_NOT_FOUND`.
+    async fn load(&self) -> Result<Option<Snapshot>>;
+
+    /// Publishes `after` if the stored bytes still are `seen`; says what happened.
+    ///
+    /// # Errors
+    /// What keeps the publication from happening, other than a lost race.
+    async fn swap(&self, seen: &Snapshot, after: Bytes) -> Result<Swapped>;
+}
+
+/// How a swap ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swapped {
+    /// The bytes stand under this version.
+    Published {
+        /// The version of the bytes published.
+        version: Version,
+        /// Facts to state beside the result.
+        notes: Vec<Note>,
+    },
+    /// Somebody else was first; nothing was written.
+    Lost,
+}
+
+/// Runs an edit to its end over a file that can be swapped.
+///
+/// Under [`Expected::Any`] a lost race is run again on fresh bytes until the deadline. Under a
+/// version it is run again too: the bytes may be the expected ones under a new token, and if they
+/// are not, the guard says so with those bytes in hand.
+///
+/// # Errors
+/// As [`crate::FileSystem::edit`].
+pub async fn edit(
+    target: &Target,
+    file: &dyn Swap,
+    transform: &dyn Transform,
+    expected: &Expected,
+    context: &CallContext,
+) -> Result<EditOutcome> {
+    let place = |error: FsError| error.at(target.display()).during(Operation::Edit);
+    if *expected == Expected::Absent {
+        return Err(place(edit_of_absent()));
+    }
+    loop {
+        let seen = file.load().await.map_err(place)?;
+        let attempt = attempt(seen.as_ref(), transform, expected).map_err(place)?;
+        let seen = seen.expect("an attempt on nothing is an error");
+        let edit = match attempt {
+            Attempt::Unchanged(edit) => return Ok(unchanged(seen, edit)),
+            Attempt::Publish(edit) => edit,
+        };
+        let after = Bytes::from(edit.splices.apply(&seen.bytes));
+        if let Swapped::Published { version, notes } = file.swap(&seen, after).await.map_err(place)? {
+            let notes = edit.notes.iter().cloned().chain(notes).collect();
+            return Ok(EditOutcome {
+                version,
+                before: seen.bytes,
+                edit,
+                notes,
+            });
+        }
+        if context.is_late() {
+            return Err(place(busy()));
+        }
+        context.check().map_err(place)?;
+    }
+}
+
+/// Makes the outcome of an edit that changes no byte.
+pub fn unchanged(seen: Snapshot, edit: TextEdit) -> EditOutcome {
+    EditOutcome {
+        version: seen.version,
+        before: seen.bytes,
+        notes: edit.notes.clone(),
+        edit,
+    }
+}
+
+/// Makes the error of text that cannot be decoded.
+pub fn not_text(reason: NotText) -> FsError {
+    FsError::new(ErrorCode::NotText, reason.to_string())
+}
+
+/// Makes the error of a target that is not there.
+pub fn not_found() -> FsError {
+    FsError::new(ErrorCode::NotFound, "no such file")
+}
+
+/// Makes the error of a guard for absence that met something.
+pub fn already_exists() -> FsError {
+    FsError::new(ErrorCode::AlreadyExists, "something is there already")
+}
+
+/// Makes the error of a version whose bytes were replaced.
+pub fn stale() -> FsError {
+    FsError::new(
+        ErrorCode::StaleVersion,
+        "the file's bytes are not the ones of the expected version",
+    )
+}
+
+/// Makes the error of a version whose file is gone.
+pub fn gone() -> FsError {
+    FsError::new(
+        ErrorCode::StaleVersion,
+        "the file that had the expected version is gone",
+    )
+}
+
+/// Makes the error of races lost until the deadline.
+pub fn busy() -> FsError {
+    FsError::new(
+        ErrorCode::Busy,
+        "other writers kept the file busy until the deadline",
+    )
+}
+
+/// Makes the error of an edit that asks for absence.
+pub fn edit_of_absent() -> FsError {
+    FsError::new(
+        ErrorCode::InvalidArgument,
+        "an edit needs a file; the guard `absent` can never hold for it",
+    )
+}

@@ -1,0 +1,307 @@
+//! The gate: an intent is decided before a mutation, an observation is recorded after a call.
+//!
+//! Tools dispatch, rules decide, the file system enforces.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::context::{Actor, CallContext, SandboxMode};
+use crate::error::{FsError, Operation, Result, Snapshot};
+use crate::target::Target;
+use crate::version::{Expected, Version};
+
+/// A mutation that an actor is about to make.
+#[derive(Clone, Debug)]
+pub struct Intent<'a> {
+    /// Who acts.
+    pub actor: &'a Actor,
+    /// What is to be done.
+    pub operation: Operation,
+    /// To what.
+    pub target: &'a Target,
+    /// The other end of a rename or copy.
+    pub destination: Option<&'a Target>,
+    /// The call.
+    pub context: &'a CallContext,
+}
+
+/// What one rule says of an intent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// Nothing; the other rules decide.
+    Pass,
+    /// The mutation may happen under this guard.
+    Guard(Expected, Reason),
+}
+
+/// Why a decision has the guard it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No rule supplied a guard.
+    NoRule,
+    /// The actor has seen neither the file nor its absence.
+    Unseen,
+    /// The actor confirmed that nothing was there.
+    SeenAbsent,
+    /// The actor saw the file at the version of the guard.
+    SeenPresent,
+}
+
+/// The gate's answer to an intent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The guard to mutate under.
+    pub expected: Expected,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// What an actor knows of a target after a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// The file was there, at this version, and this much of it was shown.
+    Present {
+        /// The version of the bytes that were seen.
+        version: Version,
+        /// Which of its lines were shown.
+        shown: Shown,
+    },
+    /// Nothing was there.
+    Absent,
+}
+
+/// How much of a file was shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Every line.
+    All,
+    /// These 1-based lines, whole; lines that were cut are not among them.
+    Lines(RangeInclusive<u64>),
+}
+
+/// A record of what an actor now knows.
+#[derive(Clone, Debug)]
+pub struct Observed<'a> {
+    /// Who.
+    pub actor: &'a Actor,
+    /// Of what.
+    pub target: &'a Target,
+    /// What.
+    pub observation: Observation,
+    /// The bytes before a mutation, where they are known.
+    pub before: Option<&'a Bytes>,
+    /// The bytes now, where they are at hand.
+    pub after: Option<&'a Bytes>,
+    /// The call was a mutation of the actor's own.
+    pub own: bool,
+}
+
+/// A guard that did not hold, and what is there instead.
+#[derive(Clone, Debug)]
+pub struct Refusal<'a> {
+    /// Who was refused.
+    pub actor: &'a Actor,
+    /// At what.
+    pub target: &'a Target,
+    /// The bytes there now; none when nothing is.
+    pub current: Option<&'a Snapshot>,
+}
+
+/// What a rule can tell about a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// What changed since the actor looked, as a bounded unified diff.
+    pub diff: String,
+    /// The 1-based line ranges that changed, counted in the present file.
+    pub changed_lines: Vec<(u64, u64)>,
+    /// Whether the diff shows the whole change, so that the actor now knows the present bytes.
+    pub complete: bool,
+}
+
+/// Facts about the rules, for the texts that tools show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GateFacts {
+    /// Files must be seen before they are changed.
+    pub observation: bool,
+    /// The mode that confines mutations, if one does.
+    pub confined: Option<SandboxMode>,
+}
+
+/// One policy.
+#[async_trait]
+pub trait Rule: fmt::Debug + Send + Sync + 'static {
+    /// Decides on an intent before the mutation.
+    ///
+    /// # Errors
+    /// An error is a veto; it reaches the caller as it is.
+    async fn decide(&self, intent: &Intent<'_>) -> Result<Ruling>;
+
+    /// Records what an actor now knows; it cannot fail a call that already succeeded.
+    fn observed(&self, event: &Observed<'_>);
+
+    /// Explains a refused guard from what the actor knew; a rule that knows nothing says none.
+    ///
+    /// When the explanation is complete, the rule has recorded the present bytes as seen.
+    fn explain(&self, refusal: &Refusal<'_>) -> Option<Explanation>;
+
+    /// Adds what tools should say about this rule.
+    fn describe(&self, facts: &mut GateFacts);
+}
+
+/// The rules of one workspace, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    rules: Arc<[Arc<dyn Rule>]>,
+}
+
+impl Gate {
+    /// Creates a gate; the first rule that supplies a guard wins.
+    pub fn new(rules: impl IntoIterator<Item = Arc<dyn Rule>>) -> Self {
+        Self {
+            rules: rules.into_iter().collect(),
+        }
+    }
+
+    /// Asks every rule; any may veto, and the first guard stands.
+    ///
+    /// # Errors
+    /// The first veto.
+    pub async fn decide(&self, intent: &Intent<'_>) -> Result<Decision> {
+        let mut decision = None;
+        for rule in self.rules.iter() {
+            let ruling = rule
+                .decide(intent)
+                .await
+                .map_err(|veto| veto.at(intent.target.display()).during(intent.operation))?;
+            if let Ruling::Guard(expected, reason) = ruling {
+                decision.get_or_insert(Decision { expected, reason });
+            }
+        }
+        Ok(decision.unwrap_or(Decision {
+            expected: Expected::Any,
+            reason: Reason::NoRule,
+        }))
+    }
+
+    /// Tells every rule; one that panics is logged and changes nothing for the caller.
+    pub fn observed(&self, event: &Observed<'_>) {
+        for rule in self.rules.iter() {
+            if catch_unwind(AssertUnwindSafe(|| rule.observed(event))).is_err() {
+                tracing::error!(?rule, target = %event.target, "a rule panicked while recording");
+            }
+        }
+    }
+
+    /// Returns the first explanation of a refusal.
+    pub fn explain(&self, refusal: &Refusal<'_>) -> Option<Explanation> {
+        self.rules.iter().find_map(|rule| {
+            catch_unwind(AssertUnwindSafe(|| rule.explain(refusal))).unwrap_or_else(|_| {
+                tracing::error!(?rule, target = %refusal.target, "a rule panicked while explaining");
+                None
+            })
+        })
+    }
+
+    /// Collects what tools should say about the rules.
+    pub fn facts(&self) -> GateFacts {
+        let mut facts = GateFacts::default();
+        for rule in self.rules.iter() {
+            rule.describe(&mut facts);
+        }
+        facts
+    }
+}
+
+/// Attaches an explanation to the error it explains.
+#[must_use]
+pub fn explained(error: FsError, explanation: Explanation) -> FsError {
+    error.with_details(|details| {
+        details.diff = Some(explanation.diff);
+        details.changed_lines = Some(explanation.changed_lines);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+    use crate::target::TargetKey;
+
+    #[derive(Debug)]
+    struct Fixed(Result<Ruling>);
+
+    #[async_trait]
+    impl Rule for Fixed {
+        async fn decide(&self, _: &Intent<'_>) -> Result<Ruling> {
+            self.0.clone()
+        }
+
+        fn observed(&self, _: &Observed<'_>) {
+            panic!("a recorder that fails");
+        }
+
+        fn explain(&self, _: &Refusal<'_>) -> Option<Explanation> {
+            None
+        }
+
+        fn describe(&self, _: &mut GateFacts) {}
+    }
+
+    fn gate(rulings: Vec<Result<Ruling>>) -> Gate {
+        Gate::new(rulings.into_iter().map(|ruling| Arc::new(Fixed(ruling)) as Arc<dyn Rule>))
+    }
+
+    async fn decide(gate: &Gate) -> Result<Decision> {
+        let target = Target::new(TargetKey::new("/a"), "/a");
+        let (actor, context) = (Actor::new("one"), CallContext::default());
+        gate.decide(&Intent {
+            actor: &actor,
+            operation: Operation::Write,
+            target: &target,
+            destination: None,
+            context: &context,
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn the_first_guard_wins_and_none_means_any() {
+        let guard = |expected| Ok(Ruling::Guard(expected, Reason::Unseen));
+        let two = gate(vec![
+            Ok(Ruling::Pass),
+            guard(Expected::Absent),
+            guard(Expected::Any),
+        ]);
+        assert_eq!(decide(&two).await.unwrap().expected, Expected::Absent);
+        let none = decide(&gate(vec![])).await.unwrap();
+        assert_eq!((none.expected, none.reason), (Expected::Any, Reason::NoRule));
+    }
+
+    #[tokio::test]
+    async fn a_veto_wins_over_an_earlier_guard() {
+        let veto = FsError::new(ErrorCode::SandboxDenied, "no");
+        let gate = gate(vec![Ok(Ruling::Guard(Expected::Any, Reason::Unseen)), Err(veto)]);
+        let error = decide(&gate).await.unwrap_err();
+        assert_eq!((error.code(), error.path()), (ErrorCode::SandboxDenied, Some("/a")));
+    }
+
+    #[test]
+    fn o8_a_recorder_that_panics_cannot_fail_the_call() {
+        let target = Target::new(TargetKey::new("/a"), "/a");
+        gate(vec![Ok(Ruling::Pass)]).observed(&Observed {
+            actor: &Actor::new("one"),
+            target: &target,
+            observation: Observation::Absent,
+            before: None,
+            after: None,
+            own: false,
+        });
+    }
+}

@@ -1,0 +1,134 @@
+//! The transforms that tools use: replace and insert, as the seam's errors say them.
+
+use crate::error::{ErrorCode, FsError, Result};
+use crate::text::{self, ReplaceError, Text};
+use crate::transform::{TextEdit, Transform};
+use crate::version::Version;
+use crate::Note;
+
+/// Replaces literal text: once where it is unique, or everywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replace {
+    old: String,
+    new: String,
+    all: bool,
+}
+
+impl Replace {
+    /// Replaces the only occurrence.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` when `old` is empty or equals `new`.
+    pub fn once(old: impl Into<String>, new: impl Into<String>) -> Result<Self> {
+        Self::checked(old.into(), new.into(), false)
+    }
+
+    /// Replaces every occurrence, left to right.
+    ///
+    /// # Errors
+    /// As [`Replace::once`].
+    pub fn all(old: impl Into<String>, new: impl Into<String>) -> Result<Self> {
+        Self::checked(old.into(), new.into(), true)
+    }
+
+    fn checked(old: String, new: String, all: bool) -> Result<Self> {
+        if old.is_empty() {
+            return Err(refusal(ReplaceError::EmptyOld));
+        }
+        if old == new {
+            return Err(refusal(ReplaceError::SameStrings));
+        }
+        Ok(Self { old, new, all })
+    }
+}
+
+impl Transform for Replace {
+    fn plan(&self, text: &Text<'_>, _: &Version) -> Result<TextEdit> {
+        let plan = text::plan_replace(text, &self.old, &self.new, self.all).map_err(refusal)?;
+        let mut notes = Vec::new();
+        if plan.count == 0 {
+            notes.push(Note::fact(
+                "the new text has the same bytes as the old; nothing was written",
+            ));
+        }
+        if plan.tolerant {
+            notes.push(Note::fact(
+                "matched modulo line endings: line feeds matched CRLF, which was kept",
+            ));
+        }
+        Ok(TextEdit {
+            splices: plan.splices,
+            replacements: plan.count,
+            ranges: plan.ranges,
+            notes,
+        })
+    }
+}
+
+/// Inserts lines after a row; row 0 is before the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Insert {
+    after_row: usize,
+    text: String,
+}
+
+impl Insert {
+    /// Inserts `text` after row `after_row` of the file as `view` shows it.
+    pub fn after(after_row: usize, text: impl Into<String>) -> Self {
+        Self {
+            after_row,
+            text: text.into(),
+        }
+    }
+}
+
+impl Transform for Insert {
+    fn plan(&self, text: &Text<'_>, _: &Version) -> Result<TextEdit> {
+        let plan = text::plan_insert(text, self.after_row, &self.text).map_err(|error| {
+            FsError::new(
+                ErrorCode::InvalidArgument,
+                format!(
+                    "insert_line is {}; the file has {} rows, so it must be from 0 to {}",
+                    self.after_row, error.rows, error.rows
+                ),
+            )
+        })?;
+        Ok(TextEdit {
+            splices: plan.splices,
+            replacements: 1,
+            ranges: vec![plan.lines],
+            notes: Vec::new(),
+        })
+    }
+}
+
+fn refusal(error: ReplaceError) -> FsError {
+    match error {
+        ReplaceError::EmptyOld => FsError::new(
+            ErrorCode::InvalidArgument,
+            "the text to replace is empty; it must hold at least one character",
+        ),
+        ReplaceError::SameStrings => FsError::new(
+            ErrorCode::InvalidArgument,
+            "the old and the new text are the same; nothing would change",
+        ),
+        ReplaceError::NotFound(diagnosis) => {
+            FsError::new(ErrorCode::EditNotFound, diagnosis.message)
+        }
+        ReplaceError::Ambiguous { count, lines } => {
+            let shown: Vec<_> = lines.iter().take(20).map(u64::to_string).collect();
+            let more = if count > shown.len() as u64 { ", …" } else { "" };
+            FsError::new(
+                ErrorCode::AmbiguousEdit,
+                format!(
+                    "the text occurs {count} times, at lines {}{more}",
+                    shown.join(", ")
+                ),
+            )
+            .with_details(|details| {
+                details.count = Some(count);
+                details.lines = Some(lines);
+            })
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Versions: opaque tokens that backends mint for content.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The BLAKE3 hash of a whole content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentHash([u8; 32]);
+
+impl ContentHash {
+    /// Hashes whole bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// Returns the 64 lower-case hexadecimal digits.
+    pub fn to_hex(self) -> String {
+        blake3::Hash::from_bytes(self.0).to_hex().to_string()
+    }
+
+    /// Returns the raw 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Parses 64 hexadecimal digits.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        blake3::Hash::from_hex(hex)
+            .ok()
+            .map(|hash| Self(*hash.as_bytes()))
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_hex())
+    }
+}
+
+/// Hashes content that arrives in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct ContentHasher(blake3::Hasher);
+
+impl ContentHasher {
+    /// Creates a hasher that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// Returns the hash of everything added so far.
+    pub fn finish(&self) -> ContentHash {
+        ContentHash(*self.0.finalize().as_bytes())
+    }
+}
+
+/// An opaque token minted by a backend for content.
+///
+/// Equal versions mean equal bytes. Unequal versions prove nothing: the same bytes may bear two
+/// tokens, and only the file system may call a version stale, by [`Version::certifies`] or by
+/// reading. A version holds the content's hash once the whole bytes were seen, the store's own
+/// token (an ETag, a generation) where there is one, or both.
+///
+/// It serialises as one string that outlives the process.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Version {
+    hash: Option<ContentHash>,
+    token: Option<Arc<str>>,
+}
+
+impl Version {
+    /// Mints the version of whole bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::from_hash(ContentHash::of(bytes))
+    }
+
+    /// Mints a version from a hash of the whole bytes.
+    pub const fn from_hash(hash: ContentHash) -> Self {
+        Self {
+            hash: Some(hash),
+            token: None,
+        }
+    }
+
+    /// Mints a version from a store's token alone; the token must name exactly one content.
+    ///
+    /// # Panics
+    /// If the token is empty: a store without tokens has no such version.
+    pub fn from_token(token: impl AsRef<str>) -> Self {
+        assert!(!token.as_ref().is_empty(), "a version's token names content");
+        Self {
+            hash: None,
+            token: Some(Arc::from(token.as_ref())),
+        }
+    }
+
+    /// Adds the store's token.
+    #[must_use]
+    pub fn with_token(mut self, token: impl AsRef<str>) -> Self {
+        if !token.as_ref().is_empty() {
+            self.token = Some(Arc::from(token.as_ref()));
+        }
+        self
+    }
+
+    /// Adds the hash of the whole bytes.
+    #[must_use]
+    pub const fn with_hash(mut self, hash: ContentHash) -> Self {
+        self.hash = Some(hash);
+        self
+    }
+
+    /// Returns the content's hash, where the whole bytes were seen.
+    pub const fn hash(&self) -> Option<ContentHash> {
+        self.hash
+    }
+
+    /// Returns the store's token.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// Returns whether this version and another are known to name the same bytes.
+    ///
+    /// Hashes decide where both have one; otherwise equal tokens do. `false` proves nothing
+    /// unless both have hashes.
+    pub fn certifies(&self, other: &Self) -> bool {
+        match (self.hash, other.hash) {
+            (Some(mine), Some(theirs)) => mine == theirs,
+            _ => self.token.is_some() && self.token == other.token,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.hash, &self.token) {
+            (Some(hash), Some(token)) => write!(f, "b3:{}+{token}", hash.to_hex()),
+            (Some(hash), None) => write!(f, "b3:{}", hash.to_hex()),
+            (None, Some(token)) => write!(f, "at:{token}"),
+            (None, None) => unreachable!("a version has a hash or a token"),
+        }
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Version({self})")
+    }
+}
+
+/// Text that no version serialises to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a version: versions are minted by a file system and passed back unchanged")]
+pub struct NotAVersion;
+
+impl FromStr for Version {
+    type Err = NotAVersion;
+
+    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+        if let Some(token) = text.strip_prefix("at:") {
+            return if token.is_empty() {
+                Err(NotAVersion)
+            } else {
+                Ok(Self::from_token(token))
+            };
+        }
+        let rest = text.strip_prefix("b3:").ok_or(NotAVersion)?;
+        let (hex, token) = match rest.split_once('+') {
+            Some((hex, token)) if !token.is_empty() => (hex, token),
+            Some(_) => return Err(NotAVersion),
+            None => (rest, ""),
+        };
+        let hash = ContentHash::from_hex(hex).ok_or(NotAVersion)?;
+        Ok(Self::from_hash(hash).with_token(token))
+    }
+}
+
+impl Serialize for Version {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The guard on a mutation: what must be there for it to happen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expected {
+    /// Anything, or nothing: unconditional, and still atomic.
+    #[default]
+    Any,
+    /// Nothing.
+    Absent,
+    /// Exactly the bytes that this version names.
+    Version(Version),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_bytes_certify_each_other_whatever_their_tokens() {
+        let one = Version::of(b"same").with_token("etag-1");
+        let two = Version::of(b"same").with_token("etag-2");
+        assert!(one.certifies(&two));
+        assert_ne!(one, two);
+        assert!(!one.certifies(&Version::of(b"other").with_token("etag-1")));
+        assert!(one.certifies(&Version::from_token("etag-1")));
+    }
+
+    #[test]
+    fn text_that_is_no_version_is_refused() {
+        for text in ["", "b3:", "b3:zz", "at:", "etag", &format!("b3:{}+", "0".repeat(64))] {
+            assert_eq!(text.parse::<Version>(), Err(NotAVersion), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn p6_versions_round_trip_through_text(bytes: Vec<u8>, token in "[ -~]{0,40}") {
+            let mut versions = vec![Version::of(&bytes).with_token(&token)];
+            if !token.is_empty() {
+                versions.push(Version::from_token(&token));
+            }
+            for version in versions {
+                let json = serde_json::to_string(&version).unwrap();
+                let back: Version = serde_json::from_str(&json).unwrap();
+                prop_assert_eq!(back, version);
+            }
+        }
+    }
+}
