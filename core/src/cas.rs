@@ -150,6 +150,14 @@ pub fn unchanged(seen: Snapshot, edit: TextEdit) -> EditOutcome {
     }
 }
 
+/// Returns what a `write` gives back of the bytes before: all of them when both sides are text
+/// within the limit, else nothing.
+pub fn bytes_before(before: &Bytes, after: &[u8], limit: u64) -> Option<Bytes> {
+    let small = |bytes: &[u8]| bytes.len() as u64 <= limit;
+    let text = |bytes: &[u8]| Text::decode(bytes).is_ok();
+    (small(before) && small(after) && text(before) && text(after)).then(|| before.clone())
+}
+
 /// Makes the error of text that cannot be decoded.
 pub fn not_text(reason: NotText) -> FsError {
     FsError::new(ErrorCode::NotText, reason.to_string())

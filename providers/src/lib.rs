@@ -1,1 +1,7 @@
 //! File systems for seamfs: a sandboxed local folder, memory, object stores, and storage layers.
+//!
+//! Each provider implements [`seamfs_core::FileSystem`] and knows nothing of policies or tools.
+
+mod memory;
+
+pub use memory::{DEFAULT_QUOTA, Memory};
