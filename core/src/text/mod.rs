@@ -1,1 +1,32 @@
 //! Pure text logic: bytes in, values out, no IO and no async.
+//!
+//! A file's bytes become a [`Text`] or a [`NotText`]; [`plan_replace`] and
+//! [`plan_insert`] turn a request into [`Splices`]; a [`WindowScanner`] shows a part
+//! of a file of any size; [`Diff`] and [`diagnose`] say what changed and why a text
+//! was not found. Callers map the small result types here to the framework's errors.
+
+pub mod decode;
+pub mod diagnose;
+pub mod diff;
+pub mod insert;
+pub mod lines;
+pub mod matcher;
+pub mod quote;
+pub mod replace;
+pub mod splice;
+
+#[cfg(test)]
+mod samples;
+
+pub use decode::{NotText, StreamDecoder, Text};
+pub use diagnose::{Diagnosis, DiagnosisKind, diagnose};
+pub use diff::{Diff, DiffLine, DiffLineKind, Hunk, Rendered};
+pub use insert::{InsertOutOfRange, Insertion, plan_insert};
+pub use lines::{
+    Endings, Line, LineCursor, LineEnding, LineRange, Window, WindowScanner, WindowSpec,
+    cut_marker, rows,
+};
+pub use matcher::{Occurrences, Pattern};
+pub use quote::{quote, visible};
+pub use replace::{ReplaceError, Replacement, plan_replace};
+pub use splice::{BadSplices, Segment, Splice, Splices};

@@ -1,0 +1,844 @@
+//! Explaining why a text was not found: what stands there instead. Nothing is applied.
+
+use std::collections::HashMap;
+
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+
+use super::decode::Text;
+use super::lines::{LineCursor, LineRange, rows, without_one_cr};
+use super::matcher::Pattern;
+use super::quote::{quote, truncate, visible};
+
+mod lookalike;
+
+/// How much of a file is searched for texts that match only after a transformation.
+const SCANNED: usize = 8 << 20;
+/// The most characters of a line that a message quotes.
+const QUOTED: usize = 160;
+/// The most bytes of a message.
+const MESSAGE: usize = 2048;
+/// The most rows of the given text that are compared with the file's.
+const COMPARED_ROWS: usize = 400;
+
+/// Why a text was not found, in one message that states facts and advises nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The kind of the miss.
+    pub kind: DiagnosisKind,
+    /// What is there instead; at most 2 KiB.
+    pub message: String,
+    /// The lines the message speaks of.
+    pub lines: Option<LineRange>,
+}
+
+/// The kinds of a miss, in the order they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DiagnosisKind {
+    /// The given text carries the line numbers that a listing shows.
+    LineNumbers,
+    /// The new text is already in the file.
+    AlreadyThere,
+    /// Only blanks and line ends differ.
+    Whitespace,
+    /// Characters differ that look alike.
+    LookAlikes,
+    /// Only upper and lower case differ.
+    LetterCase,
+    /// One side is escaped where the other is not.
+    Escaping,
+    /// Some lines are close.
+    Nearest,
+    /// Nothing is close.
+    NothingSimilar,
+}
+
+/// Explains why `old` does not occur in a text that was to get `new` in its place.
+pub fn diagnose(text: &Text<'_>, old: &str, new: &str) -> Diagnosis {
+    let case = Case {
+        text,
+        body: text.body(),
+        scanned: truncate(text.body(), SCANNED),
+        old,
+        new,
+    };
+    let mut found = case
+        .line_numbers()
+        .or_else(|| case.already_there())
+        .or_else(|| case.whitespace())
+        .or_else(|| case.look_alikes())
+        .or_else(|| case.letter_case())
+        .or_else(|| case.escaping())
+        .or_else(|| case.nearest())
+        .unwrap_or_else(|| case.nothing_similar());
+    if found.message.len() > MESSAGE {
+        found.message = truncate(&found.message, MESSAGE).to_owned();
+    }
+    found
+}
+
+struct Case<'a> {
+    text: &'a Text<'a>,
+    body: &'a str,
+    scanned: &'a str,
+    old: &'a str,
+    new: &'a str,
+}
+
+/// A row of the given text and the line of the file it differs from.
+struct Difference<'a> {
+    line: u64,
+    file: &'a str,
+    given: &'a str,
+}
+
+impl<'a> Case<'a> {
+    fn line_numbers(&self) -> Option<Diagnosis> {
+        let (stripped, sample) = without_line_numbers(self.old)?;
+        let lines = self
+            .lines_of(&stripped)
+            .or_else(|| self.lines_of(stripped.strip_suffix('\n')?))?;
+        let message = format!(
+            "the given text carries line numbers, such as {}, that are not in the file; without them it is {}",
+            quote(sample, 20),
+            at(lines)
+        );
+        Some(Diagnosis {
+            kind: DiagnosisKind::LineNumbers,
+            message,
+            lines: Some(lines),
+        })
+    }
+
+    fn already_there(&self) -> Option<Diagnosis> {
+        let lines = self.lines_of(self.new)?;
+        // A short text may stand anywhere by chance, unless it makes up whole lines.
+        let telling = self.new.trim().chars().count() >= 8
+            || !self.new.trim().is_empty()
+                && self
+                    .differences(lines.start, self.new, true)
+                    .next()
+                    .is_none();
+        telling.then(|| Diagnosis {
+            kind: DiagnosisKind::AlreadyThere,
+            message: format!(
+                "the given text is not in the file; the new text is already there, {}",
+                at(lines)
+            ),
+            lines: Some(lines),
+        })
+    }
+
+    fn whitespace(&self) -> Option<Diagnosis> {
+        if self.old.trim().is_empty() {
+            return None;
+        }
+        let range = without_blanks::find(self.scanned.as_bytes(), self.old.as_bytes())?;
+        let mut cursor = LineCursor::new(self.scanned.as_bytes());
+        let lines = LineRange {
+            start: cursor.line_of(range.start),
+            end: cursor.line_of(range.end - 1),
+        };
+        let leading = self
+            .old
+            .split(|character: char| !character.is_ascii_whitespace())
+            .next()
+            .unwrap_or("");
+        let blank_rows = leading.matches('\n').count() as u64;
+        let difference = self
+            .differences(
+                lines.start.saturating_sub(blank_rows).max(1),
+                self.old,
+                false,
+            )
+            .next();
+        let detail = match difference {
+            Some(difference) => format!(
+                "line {} of the file is {} where the given text has {} (· space, → tab, ␍ carriage return)",
+                difference.line,
+                visible(difference.file, QUOTED),
+                visible(difference.given, QUOTED),
+            ),
+            None if self.old.contains('\r') => {
+                "the given text has carriage returns (␍) where the file has none".to_owned()
+            }
+            None => "their line ends differ".to_owned(),
+        };
+        let message = format!(
+            "the given text is in the file {} except for whitespace: {detail}",
+            at(lines)
+        );
+        Some(Diagnosis {
+            kind: DiagnosisKind::Whitespace,
+            message,
+            lines: Some(lines),
+        })
+    }
+
+    fn look_alikes(&self) -> Option<Diagnosis> {
+        if self.scanned.is_ascii() && self.old.is_ascii() {
+            return None;
+        }
+        let lines = locate(&lookalike::fold(self.scanned), &lookalike::fold(self.old))?;
+        let names = lookalike::differing(self.block(lines), self.old);
+        let message = format!(
+            "the given text is in the file {} except for characters that look alike: {names}",
+            at(lines)
+        );
+        Some(Diagnosis {
+            kind: DiagnosisKind::LookAlikes,
+            message,
+            lines: Some(lines),
+        })
+    }
+
+    fn letter_case(&self) -> Option<Diagnosis> {
+        let lower = |text: &str| unified(text).to_lowercase();
+        let lines = locate(&lower(self.scanned), &lower(self.old))?;
+        let message = format!(
+            "the given text is in the file {} except for upper and lower case{}",
+            at(lines),
+            self.shown_difference(lines.start, "; ")
+        );
+        Some(Diagnosis {
+            kind: DiagnosisKind::LetterCase,
+            message,
+            lines: Some(lines),
+        })
+    }
+
+    fn escaping(&self) -> Option<Diagnosis> {
+        for (rewritten, what) in escapings(self.old) {
+            if let Some(lines) = self.lines_of(&rewritten) {
+                let message = format!("{what}; apart from that it is {}", at(lines));
+                return Some(Diagnosis {
+                    kind: DiagnosisKind::Escaping,
+                    message,
+                    lines: Some(lines),
+                });
+            }
+        }
+        None
+    }
+
+    fn nearest(&self) -> Option<Diagnosis> {
+        let given: Vec<&str> = given_rows(self.old).take(COMPARED_ROWS).collect();
+        let total = memchr_iter(b'\n', self.body.as_bytes()).count() as u64
+            + u64::from(!self.body.is_empty() && !self.body.ends_with('\n'));
+        let start =
+            nearest::block(self.scanned, &given).or_else(|| nearest::line(self.body, &given))?;
+        let count = given_rows(self.old).count() as u64;
+        let lines = LineRange {
+            start,
+            end: (start + count.max(1) - 1).min(total).max(start),
+        };
+        let message = format!(
+            "the given text is not in the file; the nearest text is {}{}",
+            at(lines),
+            self.shown_difference(lines.start, ", where ")
+        );
+        Some(Diagnosis {
+            kind: DiagnosisKind::Nearest,
+            message,
+            lines: Some(lines),
+        })
+    }
+
+    fn nothing_similar(&self) -> Diagnosis {
+        let message = if self.body.is_empty() {
+            "the given text is not in the file; the file is empty".to_owned()
+        } else {
+            "the given text is not in the file, and no line of the file is similar".to_owned()
+        };
+        Diagnosis {
+            kind: DiagnosisKind::NothingSimilar,
+            message,
+            lines: None,
+        }
+    }
+
+    fn lines_of(&self, wanted: &str) -> Option<LineRange> {
+        let found = Pattern::new(wanted).find_all_overlapping(self.text, 1);
+        let (range, &start) = (found.first.first()?, found.lines.first()?);
+        let last = range.end.checked_sub(1)?.max(range.start);
+        let inside = &self.text.bytes()[range.start..last];
+        Some(LineRange {
+            start,
+            end: start + memchr_iter(b'\n', inside).count() as u64,
+        })
+    }
+
+    fn shown_difference(&self, start: u64, lead: &str) -> String {
+        self.differences(start, self.old, false)
+            .next()
+            .map_or_else(String::new, |difference| {
+                let (line, file, given) = (difference.line, difference.file, difference.given);
+                let (file, given) = around_difference(file, given);
+                format!("{lead}line {line} of the file is {file} and the given text has {given}")
+            })
+    }
+
+    /// Compares the rows of a given text with the file's lines from `start` on. Its first
+    /// and last row may be parts of a line, unless `whole`.
+    fn differences<'t>(
+        &self,
+        start: u64,
+        given: &'t str,
+        whole: bool,
+    ) -> impl Iterator<Item = Difference<'t>>
+    where
+        'a: 't,
+    {
+        let count = given_rows(given).count();
+        let from = line_start(self.body, start);
+        let mut file = self.body[from..].split('\n').map(without_one_cr);
+        given_rows(given)
+            .take(COMPARED_ROWS)
+            .enumerate()
+            .filter_map(move |(row, given)| {
+                let file = file.next().unwrap_or("");
+                let same = match (row == 0, row + 1 == count) {
+                    _ if whole => file == given,
+                    (true, true) => file.contains(given),
+                    (true, false) => file.ends_with(given),
+                    (false, true) => file.starts_with(given),
+                    (false, false) => file == given,
+                };
+                (!same).then_some(Difference {
+                    line: start + row as u64,
+                    file,
+                    given,
+                })
+            })
+    }
+
+    fn block(&self, lines: LineRange) -> &'a str {
+        let from = line_start(self.body, lines.start);
+        let to = line_start(self.body, lines.end + 1);
+        &self.body[from..to.max(from)]
+    }
+}
+
+fn at(lines: LineRange) -> String {
+    match lines {
+        LineRange { start, end } if start == end => format!("at line {start}"),
+        LineRange { start, end } => format!("at lines {start}–{end}"),
+    }
+}
+
+/// Returns the rows of a given text; one final newline ends the last instead of adding one.
+fn given_rows(text: &str) -> impl Iterator<Item = &str> {
+    rows(text.strip_suffix('\n').unwrap_or(text))
+}
+
+fn line_start(body: &str, line: u64) -> usize {
+    match usize::try_from(line).unwrap_or(usize::MAX).checked_sub(2) {
+        None => 0,
+        Some(before) => memchr_iter(b'\n', body.as_bytes())
+            .nth(before)
+            .map_or(body.len(), |feed| feed + 1),
+    }
+}
+
+fn unified(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// Finds a needle in a text that was folded without moving a line, and tells its lines.
+fn locate(folded: &str, needle: &str) -> Option<LineRange> {
+    if needle.trim().is_empty() {
+        return None;
+    }
+    let found = memmem::find(folded.as_bytes(), needle.as_bytes())?;
+    let mut cursor = LineCursor::new(folded.as_bytes());
+    Some(LineRange {
+        start: cursor.line_of(found),
+        end: cursor.line_of(found + needle.len() - 1),
+    })
+}
+
+/// Quotes two lines from shortly before the first character in which they differ.
+fn around_difference(file: &str, given: &str) -> (String, String) {
+    let shared = file
+        .chars()
+        .zip(given.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let skipped = if shared > QUOTED / 2 {
+        shared - QUOTED / 4
+    } else {
+        0
+    };
+    let from = |text: &str| {
+        let at = text
+            .char_indices()
+            .nth(skipped)
+            .map_or(text.len(), |(at, _)| at);
+        let lead = if skipped > 0 { "…" } else { "" };
+        format!("{lead}{}", quote(&text[at..], QUOTED))
+    };
+    (from(file), from(given))
+}
+
+/// Removes the line numbers of a listing, when every row has one; returns a sample, too.
+fn without_line_numbers(old: &str) -> Option<(String, &str)> {
+    let mut sample = None;
+    let mut expected = None;
+    let mut stripped = Vec::new();
+    let mut all = old.split('\n').peekable();
+    while let Some(row) = all.next() {
+        if row.is_empty() && all.peek().is_none() && sample.is_some() {
+            stripped.push("");
+            break;
+        }
+        let (number, prefix) = line_number(row)?;
+        if expected.is_some_and(|expected| expected != number) {
+            return None;
+        }
+        expected = number.checked_add(1);
+        sample.get_or_insert(&row[..prefix]);
+        stripped.push(&row[prefix..]);
+    }
+    Some((stripped.join("\n"), sample?))
+}
+
+/// Returns the line number a row starts with and the length of that prefix.
+fn line_number(row: &str) -> Option<(u64, usize)> {
+    let indent = row.len() - row.trim_start_matches(' ').len();
+    let digits = row[indent..].bytes().take_while(u8::is_ascii_digit).count();
+    let number = row[indent..indent + digits].parse().ok()?;
+    let rest = &row[indent + digits..];
+    let separator = [": ", "  ", "\t", "→", "| ", ":"]
+        .into_iter()
+        .find(|separator| rest.starts_with(separator) && (*separator != ":" || rest.len() == 1))?;
+    Some((number, indent + digits + separator.len()))
+}
+
+/// Rewrites of a given text that undo or add escapes, with what each would mean.
+fn escapings(old: &str) -> impl Iterator<Item = (String, &'static str)> {
+    let rewrites: [(String, &'static str); 7] = [
+        (
+            unescaped(old, true),
+            "the given text is escaped (such as \\n, \\t, \\\" or \\\\) where the file has the characters themselves",
+        ),
+        (
+            unescaped(old, false),
+            "the given text has a backslash before quotes (\\\" or \\') where the file has none",
+        ),
+        (
+            old.replace("\\\\", "\\"),
+            "the given text has two backslashes where the file has one",
+        ),
+        (
+            old.replace('\\', "\\\\"),
+            "the file has two backslashes where the given text has one",
+        ),
+        (
+            old.replace('"', "\\\""),
+            "the file has a backslash before double quotes where the given text has none",
+        ),
+        (
+            old.replace('\n', "\\n").replace('\t', "\\t"),
+            "the file has \\n or \\t as two characters where the given text has the character itself",
+        ),
+        (
+            without_entities(old),
+            "the given text has character entities (such as &lt; or &amp;) where the file has the characters themselves",
+        ),
+    ];
+    rewrites
+        .into_iter()
+        .filter(move |(rewritten, _)| rewritten != old)
+}
+
+fn unescaped(text: &str, controls: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let meant = match (character, characters.peek()) {
+            ('\\', Some('n')) if controls => '\n',
+            ('\\', Some('t')) if controls => '\t',
+            ('\\', Some('r')) if controls => '\r',
+            ('\\', Some('\\')) if controls => '\\',
+            ('\\', Some('/')) if controls => '/',
+            ('\\', Some('"')) => '"',
+            ('\\', Some('\'')) => '\'',
+            _ => {
+                out.push(character);
+                continue;
+            }
+        };
+        characters.next();
+        out.push(meant);
+    }
+    out
+}
+
+fn without_entities(text: &str) -> String {
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    entities
+        .iter()
+        .fold(text.to_owned(), |text, (entity, character)| {
+            text.replace(entity, character)
+        })
+}
+
+/// Finding a text whose blanks differ.
+mod without_blanks {
+    use std::ops::Range;
+
+    use memchr::memmem;
+
+    /// How many places are looked at before giving up.
+    const TRIED: usize = 64;
+
+    /// Returns the file's bytes from the first to the last character that is not blank.
+    pub(super) fn find(file: &[u8], old: &[u8]) -> Option<Range<usize>> {
+        let needle = squeezed(old);
+        let haystack = squeezed(file);
+        memmem::find_iter(&haystack, &needle)
+            .take(TRIED)
+            .map(|start| unsqueezed(file, start, start + needle.len()))
+            .find(|range| !splits_words(file, range))
+    }
+
+    fn squeezed(bytes: &[u8]) -> Vec<u8> {
+        bytes
+            .iter()
+            .copied()
+            .filter(|byte| !byte.is_ascii_whitespace())
+            .collect()
+    }
+
+    fn unsqueezed(file: &[u8], start: usize, end: usize) -> Range<usize> {
+        let mut solid = file
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| !byte.is_ascii_whitespace())
+            .map(|(at, _)| at);
+        let first = solid.nth(start).unwrap_or(file.len());
+        let last = if end - start > 1 {
+            solid.nth(end - start - 2)
+        } else {
+            None
+        };
+        first..last.unwrap_or(first) + 1
+    }
+
+    /// A `1 0` must not be found in `210`.
+    fn splits_words(file: &[u8], range: &Range<usize>) -> bool {
+        let word =
+            |at: Option<&u8>| at.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let joined = |left: Option<usize>, right: usize| {
+            word(left.and_then(|left| file.get(left))) && word(file.get(right))
+        };
+        joined(range.start.checked_sub(1), range.start)
+            || joined(range.end.checked_sub(1), range.end)
+    }
+}
+
+/// Finding the lines most like a given text.
+mod nearest {
+    use super::*;
+
+    /// How many places of one row of the given text are followed up.
+    const PLACES: usize = 4;
+    /// How many words of a row are searched for, and how many hits of each are weighed.
+    const WORDS: usize = 8;
+    const HITS: usize = 2000;
+
+    /// Finds where most rows stand in the file as they do in the given text, and returns
+    /// the line of the first; at least a third of the text must be there.
+    pub(super) fn block(body: &str, given: &[&str]) -> Option<u64> {
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut total = 0;
+        for (row, text) in given
+            .iter()
+            .enumerate()
+            .filter(|(_, text)| weight(text) > 0)
+        {
+            total += weight(text);
+            places.entry(text.trim()).or_default().push(row);
+        }
+        let mut votes: HashMap<usize, usize> = HashMap::new();
+        for (line, text) in body.split('\n').enumerate() {
+            let Some(rows) = places.get(text.trim()) else {
+                continue;
+            };
+            for row in rows.iter().take(PLACES).filter(|row| **row <= line) {
+                *votes.entry(line - row).or_default() += weight(text);
+            }
+        }
+        let (start, found) = votes
+            .into_iter()
+            .max_by_key(|&(start, votes)| (votes, std::cmp::Reverse(start)))?;
+        (found * 3 >= total).then_some(start as u64 + 1)
+    }
+
+    /// What finding a row is worth: nothing when it has no letter or digit.
+    fn weight(row: &str) -> usize {
+        let row = row.trim();
+        if row.contains(char::is_alphanumeric) {
+            row.len().min(40)
+        } else {
+            0
+        }
+    }
+
+    /// Finds the line that shares the most words with the most telling row, and returns
+    /// the line that the first row would stand on.
+    pub(super) fn line(body: &str, given: &[&str]) -> Option<u64> {
+        let (row, text) = given
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, text)| text.trim().len().min(200))?;
+        let words = words(text);
+        let total: usize = words.iter().map(|word| word.len()).sum();
+        let bytes = body.as_bytes();
+        let mut best: Option<(usize, usize, usize)> = None;
+        for word in &words {
+            let mut from = 0;
+            for _ in 0..HITS {
+                let Some(found) = memmem::find(&bytes[from..], word.as_bytes()) else {
+                    break;
+                };
+                let start = memrchr(b'\n', &bytes[..from + found]).map_or(0, |feed| feed + 1);
+                let end = memchr(b'\n', &bytes[from + found..])
+                    .map_or(bytes.len(), |feed| from + found + feed);
+                let line = &body[start..end];
+                let score: usize = words
+                    .iter()
+                    .filter(|word| line.contains(**word))
+                    .map(|word| word.len())
+                    .sum();
+                let candidate = (score, shared_ends(line.trim(), text.trim()), start);
+                let better =
+                    |best: (usize, usize, usize)| (candidate.0, candidate.1) > (best.0, best.1);
+                if best.is_none_or(better) {
+                    best = Some(candidate);
+                }
+                from = end;
+            }
+        }
+        let (score, _, start) = best?;
+        let line = 1 + memchr_iter(b'\n', &bytes[..start]).count() as u64;
+        (score * 5 >= total * 2).then(|| line.saturating_sub(row as u64).max(1))
+    }
+
+    /// Returns the longest words of a row; of long ones also their halves, so that a
+    /// misspelt word still finds its line.
+    fn words(row: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        for word in row.split(|character: char| !(character.is_alphanumeric() || character == '_'))
+        {
+            if word.len() >= 2 {
+                words.push(word);
+            }
+            let middle = (0..=word.len() / 2)
+                .rev()
+                .find(|at| word.is_char_boundary(*at))
+                .unwrap_or(0);
+            if word.len() >= 6 && middle > 0 {
+                words.extend([&word[..middle], &word[middle..]]);
+            }
+        }
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        words.dedup();
+        words.truncate(WORDS);
+        words
+    }
+
+    fn shared_ends(a: &str, b: &str) -> usize {
+        let same = |(a, b): &(u8, u8)| a == b;
+        let start = a.bytes().zip(b.bytes()).take_while(same).count();
+        let end = a
+            .bytes()
+            .rev()
+            .zip(b.bytes().rev())
+            .take_while(same)
+            .count();
+        (start + end).min(a.len().min(b.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::samples::text;
+
+    fn check(file: &str, old: &str, new: &str) -> (DiagnosisKind, Option<(u64, u64)>, String) {
+        let text = Text::decode(file.as_bytes()).unwrap();
+        assert_eq!(
+            Pattern::new(old).find_all_overlapping(&text, 1).count,
+            0,
+            "must be a miss"
+        );
+        let found = diagnose(&text, old, new);
+        (
+            found.kind,
+            found.lines.map(|lines| (lines.start, lines.end)),
+            found.message,
+        )
+    }
+
+    #[test]
+    fn pasted_line_numbers() {
+        let file = "fn a() {\n    b();\n}\n";
+        for old in [
+            "1: fn a() {\n2:     b();",
+            "     1  fn a() {\n     2      b();",
+            "1\tfn a() {\n2\t    b();\n",
+            "     1→fn a() {\n     2→    b();",
+        ] {
+            let (kind, lines, message) = check(file, old, "");
+            assert_eq!(
+                (kind, lines),
+                (DiagnosisKind::LineNumbers, Some((1, 2))),
+                "{old:?}: {message}"
+            );
+        }
+        assert_ne!(
+            check(file, "1: fn a() {\n3:     b();", "").0,
+            DiagnosisKind::LineNumbers
+        );
+    }
+
+    #[test]
+    fn the_new_text_is_already_there() {
+        let (kind, lines, message) = check("one\nlet q = 21;\n", "let q = 20;", "let q = 21;");
+        assert_eq!((kind, lines), (DiagnosisKind::AlreadyThere, Some((2, 2))));
+        assert!(message.contains("at line 2"), "{message}");
+        assert_eq!(check("a\nx\n", "zz", "x").0, DiagnosisKind::AlreadyThere);
+        assert_ne!(check("a\nxy\n", "zz", "x").0, DiagnosisKind::AlreadyThere);
+    }
+
+    #[test]
+    fn whitespace_is_made_visible() {
+        let (kind, lines, message) = check("a {\n\tlet x;\n}\n", "a {\n    let x;\n}", "n");
+        assert_eq!((kind, lines), (DiagnosisKind::Whitespace, Some((1, 3))));
+        assert!(
+            message.contains("→let·x;") && message.contains("····let·x;"),
+            "{message}"
+        );
+        let (kind, _, message) = check("a\nb\n", "a  \nb", "n");
+        assert_eq!(kind, DiagnosisKind::Whitespace);
+        assert!(message.contains("a··"), "{message}");
+        let (kind, _, message) = check("a\nb\n", "a\r\nb", "n");
+        assert_eq!(kind, DiagnosisKind::Whitespace);
+        assert!(message.contains("carriage returns"), "{message}");
+        assert_ne!(check("210\n", "1 0", "n").0, DiagnosisKind::Whitespace);
+    }
+
+    #[test]
+    fn b077_look_alikes_are_named() {
+        let (kind, lines, message) = check("It’s “fine”\n", "It's \"fine\"", "It is");
+        assert_eq!((kind, lines), (DiagnosisKind::LookAlikes, Some((1, 1))));
+        assert!(
+            message.contains("U+2019") && message.contains("U+0027"),
+            "{message}"
+        );
+        assert_eq!(
+            check("a\u{a0}b c\n", "a b c", "n").0,
+            DiagnosisKind::LookAlikes
+        );
+        assert_eq!(
+            check("caf\u{e9} au\n", "cafe\u{301} au", "n").0,
+            DiagnosisKind::LookAlikes
+        );
+        assert_eq!(
+            check("wait… – ok\n", "wait... - ok", "n").0,
+            DiagnosisKind::LookAlikes
+        );
+        assert_eq!(
+            check(
+                "한글\n",
+                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}",
+                "n"
+            )
+            .0,
+            DiagnosisKind::LookAlikes
+        );
+    }
+
+    #[test]
+    fn letter_case() {
+        let (kind, lines, message) = check("a\r\nFooBar = 1\r\n", "a\nfoobar = 1", "n");
+        assert_eq!((kind, lines), (DiagnosisKind::LetterCase, Some((1, 2))));
+        assert!(message.contains("\"FooBar = 1\""), "{message}");
+    }
+
+    #[test]
+    fn escaping() {
+        let kind = |file, old| check(file, old, "n").0;
+        assert_eq!(
+            kind("say(\"a\")\nb\n", "say(\\\"a\\\")"),
+            DiagnosisKind::Escaping
+        );
+        assert_eq!(
+            kind("one = 1\ntwo = 2\n", "one = 1\\ntwo = 2"),
+            DiagnosisKind::Escaping
+        );
+        assert_eq!(kind("p(\"x\\n\")", "p(\"x\n\")"), DiagnosisKind::Escaping);
+        assert_eq!(
+            kind("a < b && c\n", "a &lt; b &amp;&amp; c"),
+            DiagnosisKind::Escaping
+        );
+    }
+
+    #[test]
+    fn b071_the_differing_line_is_pointed_at() {
+        let file = "fn f() {\n\tlet p = 10;\n\tlet q = 20;\n\tlet r = 30;\n\tg();\n}\n";
+        let (kind, lines, message) =
+            check(file, &file.replace("20", "21"), "fn f() {\n\tg();\n}\n");
+        assert_eq!((kind, lines), (DiagnosisKind::Nearest, Some((1, 6))));
+        assert!(
+            message.contains("line 3")
+                && message.contains("q = 20;")
+                && message.contains("q = 21;"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_single_line_finds_its_nearest() {
+        let (kind, lines, _) = check(
+            "use a;\nlet total = compute(items);\n",
+            "let total = compute(item, 3);",
+            "n",
+        );
+        assert_eq!((kind, lines), (DiagnosisKind::Nearest, Some((2, 2))));
+        assert_eq!(
+            check("a\n", "completely different", "n").0,
+            DiagnosisKind::NothingSimilar
+        );
+        assert_eq!(check("", "x", "y").0, DiagnosisKind::NothingSimilar);
+    }
+
+    #[test]
+    fn a_message_is_bounded() {
+        let file = format!("{}x{}\n", "한".repeat(5000), "\u{1}".repeat(5000));
+        let (_, _, message) = check(&file, &file.replace('x', "y"), "n");
+        assert!(message.len() <= MESSAGE, "{}", message.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_miss_is_explained(file in text(30), old in text(8), new in text(8)) {
+            let text = Text::decode(file.as_bytes()).unwrap();
+            let found = diagnose(&text, &old, &new);
+            prop_assert!(found.message.len() <= MESSAGE);
+            if let Some(lines) = found.lines {
+                let rows = rows(text.body()).count() as u64;
+                prop_assert!(1 <= lines.start && lines.start <= lines.end && lines.end <= rows, "{:?}", found);
+            }
+        }
+    }
+}
