@@ -14,7 +14,7 @@ pub struct Insertion {
     /// What changes; applied to the bytes it was planned for.
     pub splices: Splices,
     /// The lines the new text occupies.
-    pub range: LineRange,
+    pub lines: LineRange,
 }
 
 /// The row to insert after does not exist.
@@ -65,7 +65,7 @@ pub fn plan_insert(
     .expect("a row begins inside the file");
     Ok(Insertion {
         splices,
-        range: occupied(insert_line, new),
+        lines: occupied(insert_line, new),
     })
 }
 
@@ -183,7 +183,7 @@ mod tests {
         let range = |file: &str, line, new| {
             plan_insert(&Text::decode(file.as_bytes()).unwrap(), line, new)
                 .unwrap()
-                .range
+                .lines
         };
         assert_eq!(range("a\nb\n", 1, "x\ny\n"), LineRange { start: 2, end: 3 });
         assert_eq!(range("a", 1, "x"), LineRange { start: 2, end: 2 });

@@ -17,10 +17,13 @@ pub struct Splice {
 }
 
 /// Splices in order that do not overlap, planned for one file's bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// The default has none and changes nothing, whatever the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Splices {
     splices: Vec<Splice>,
-    source_len: usize,
+    /// The length of the file they were planned for; none when there are no splices.
+    source_len: Option<usize>,
 }
 
 /// A piece of the new bytes.
@@ -82,6 +85,7 @@ impl Splices {
             }
             free_from = range.end;
         }
+        let source_len = (!splices.is_empty()).then_some(source_len);
         Ok(Self {
             splices,
             source_len,
@@ -109,15 +113,15 @@ impl Splices {
         self.splices.is_empty()
     }
 
-    /// Returns how many bytes the file has after them.
-    pub fn new_len(&self) -> usize {
+    /// Returns how many bytes a file of `source_len` bytes has after them.
+    pub fn new_len(&self, source_len: usize) -> usize {
         let removed: usize = self.splices.iter().map(|splice| splice.range.len()).sum();
         let added: usize = self
             .splices
             .iter()
             .map(|splice| splice.replacement.len())
             .sum();
-        self.source_len - removed + added
+        (source_len + added).saturating_sub(removed)
     }
 
     /// Returns the new bytes, allocated once.
@@ -125,7 +129,7 @@ impl Splices {
     /// # Panics
     /// When `source` has another length than the file the splices were planned for.
     pub fn apply(&self, source: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.new_len());
+        let mut out = Vec::with_capacity(self.new_len(source.len()));
         for segment in self.segments(source) {
             out.extend_from_slice(segment.bytes());
         }
@@ -137,11 +141,7 @@ impl Splices {
     /// # Panics
     /// When `source` has another length than the file the splices were planned for.
     pub fn segments<'a>(&'a self, source: &'a [u8]) -> impl Iterator<Item = Segment<'a>> {
-        assert_eq!(
-            source.len(),
-            self.source_len,
-            "splices apply to the bytes they were planned for"
-        );
+        self.check(source);
         let mut kept_from = 0;
         let pieces = self.splices.iter().flat_map(move |splice| {
             let kept = &source[kept_from..splice.range.start];
@@ -162,17 +162,23 @@ impl Splices {
     /// # Panics
     /// When `source` has another length than the file the splices were planned for.
     pub fn is_identity(&self, source: &[u8]) -> bool {
-        assert_eq!(
-            source.len(),
-            self.source_len,
-            "splices apply to the bytes they were planned for"
-        );
-        self.new_len() == source.len()
+        self.check(source);
+        self.new_len(source.len()) == source.len()
             && (self
                 .splices
                 .iter()
                 .all(|splice| source[splice.range.clone()] == *splice.replacement.as_bytes())
                 || self.apply(source) == source)
+    }
+
+    /// Splicing other bytes than those seen must never pass for an edit.
+    fn check(&self, source: &[u8]) {
+        let planned = self.source_len.unwrap_or(source.len());
+        assert_eq!(
+            source.len(),
+            planned,
+            "splices apply to the bytes they were planned for"
+        );
     }
 
     /// Returns the lines each splice occupies in the new text.
@@ -183,11 +189,7 @@ impl Splices {
     /// # Panics
     /// When `source` has another length than the file the splices were planned for.
     pub fn new_lines(&self, source: &[u8]) -> Vec<LineRange> {
-        assert_eq!(
-            source.len(),
-            self.source_len,
-            "splices apply to the bytes they were planned for"
-        );
+        self.check(source);
         let mut line = 1;
         let mut kept_from = 0;
         let mut ranges = Vec::with_capacity(self.splices.len());
@@ -268,6 +270,13 @@ mod tests {
     }
 
     #[test]
+    fn no_splices_change_nothing_whatever_the_file() {
+        let none = Splices::default();
+        assert!(none.is_empty() && none.is_identity(b"abc"));
+        assert_eq!(none.apply(b"abc"), b"abc");
+    }
+
+    #[test]
     fn an_identity_may_be_spread_over_splices() {
         let identity = |splices| Splices::new(splices, 3).unwrap().is_identity(b"aab");
         assert!(identity(vec![splice(0..1, "a")]));
@@ -304,7 +313,7 @@ mod tests {
             let source = source.as_bytes();
             let splices = Splices::new(list.clone(), source.len()).unwrap();
             let out = splices.apply(source);
-            prop_assert_eq!(out.len(), splices.new_len());
+            prop_assert_eq!(out.len(), splices.new_len(source.len()));
             prop_assert_eq!(splices.is_identity(source), out == source);
             let (mut from, mut at) = (0, 0);
             for Splice { range, replacement } in &list {
