@@ -12,7 +12,7 @@ use super::quote::{quote, truncate, visible};
 mod lookalike;
 
 /// How much of a file is searched for texts that match only after a transformation.
-const SCANNED: usize = 8 << 20;
+const SCANNED: usize = 4 << 20;
 /// The most characters of a line that a message quotes.
 const QUOTED: usize = 160;
 /// The most bytes of a message.
@@ -193,8 +193,7 @@ impl<'a> Case<'a> {
     }
 
     fn letter_case(&self) -> Option<Diagnosis> {
-        let lower = |text: &str| unified(text).to_lowercase();
-        let lines = locate(&lower(self.scanned), &lower(self.old))?;
+        let lines = locate(&lowered(self.scanned), &lowered(self.old))?;
         let message = format!(
             "the given text is in the file {} except for upper and lower case{}",
             at(lines),
@@ -340,8 +339,52 @@ fn line_start(body: &str, line: u64) -> usize {
     }
 }
 
-fn unified(text: &str) -> String {
-    text.replace("\r\n", "\n")
+/// Lowers the case of a text and its CRLFs to line feeds; no line is moved.
+fn lowered(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for_each_run(text, |run| match run {
+        Run::Ascii(run) => {
+            let start = out.len();
+            push_unified(&mut out, run);
+            out[start..].make_ascii_lowercase();
+        }
+        Run::Wide(character) => out.extend(character.to_lowercase()),
+    });
+    out
+}
+
+/// A part of a text: most of most texts is ASCII, and that is handled in one go.
+enum Run<'a> {
+    Ascii(&'a str),
+    Wide(char),
+}
+
+fn for_each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'a>)) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest
+            .bytes()
+            .position(|byte| !byte.is_ascii())
+            .unwrap_or(rest.len());
+        if ascii > 0 {
+            visit(Run::Ascii(&rest[..ascii]));
+        }
+        let mut characters = rest[ascii..].chars();
+        if let Some(character) = characters.next() {
+            visit(Run::Wide(character));
+        }
+        rest = characters.as_str();
+    }
+}
+
+/// Appends ASCII text with its CRLFs as line feeds.
+fn push_unified(out: &mut String, ascii: &str) {
+    let mut pieces = ascii.split("\r\n");
+    out.push_str(pieces.next().unwrap_or(""));
+    for piece in pieces {
+        out.push('\n');
+        out.push_str(piece);
+    }
 }
 
 /// Finds a needle in a text that was folded without moving a line, and tells its lines.

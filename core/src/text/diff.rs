@@ -12,6 +12,14 @@ use super::quote::truncate;
 /// as one replaced block: comparing so much line by line would cost too much.
 const COMPARED_BYTES: usize = 4 << 20;
 
+/// Up to this many lines the comparison that reads best is used; its cost grows with
+/// lines times changes, so beyond it the one that is fast.
+const READABLE_LINES: usize = 20_000;
+
+/// Where so many lines repeat each distinct one, comparing them is quadratic whatever is
+/// used: beyond [`READABLE_LINES`] such a change is one block, too.
+const REPEATED: usize = 16;
+
 /// How many shared lines around the changes are compared all the same, so that the
 /// bounds of a change can settle where a reader expects them.
 const SETTLING_LINES: usize = 64;
@@ -249,17 +257,14 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
         old: prefix..old.len() - suffix,
         new: prefix..new.len() - suffix,
     };
-    if whole.old.is_empty() && whole.new.len() > old.len()
-        || too_much(&old[whole.old.clone()], &new[whole.new.clone()])
-    {
+    if too_much(&old[whole.old.clone()], &new[whole.new.clone()]) {
         return vec![whole];
     }
-    compared(
-        old,
-        new,
+    let (skipped, left) = (
         prefix.saturating_sub(SETTLING_LINES),
         suffix.saturating_sub(SETTLING_LINES),
-    )
+    );
+    compared(old, new, skipped, left).unwrap_or_else(|| vec![whole])
 }
 
 fn too_much(old: &[&str], new: &[&str]) -> bool {
@@ -267,19 +272,30 @@ fn too_much(old: &[&str], new: &[&str]) -> bool {
     bytes(old) > COMPARED_BYTES && bytes(new) > COMPARED_BYTES
 }
 
-fn compared(old: &[&str], new: &[&str], skipped: usize, left: usize) -> Vec<Change> {
+/// Compares lines, save the `skipped` first and the `left` last, which are the same;
+/// returns nothing when that would take too long.
+fn compared(old: &[&str], new: &[&str], skipped: usize, left: usize) -> Option<Vec<Change>> {
     let mut input = InternedInput::default();
     input.update_before(old[skipped..old.len() - left].iter().copied());
     input.update_after(new[skipped..new.len() - left].iter().copied());
-    let mut diff = imara_diff::Diff::compute(Algorithm::Histogram, &input);
+    let lines = input.before.len() + input.after.len();
+    let algorithm = if lines <= READABLE_LINES {
+        Algorithm::Histogram
+    } else {
+        Algorithm::Myers
+    };
+    let distinct = input.interner.num_tokens() as usize;
+    if lines > READABLE_LINES && distinct * REPEATED < lines {
+        return None;
+    }
+    let mut diff = imara_diff::Diff::compute(algorithm, &input);
     diff.postprocess_lines(&input);
     let shift = |range: Range<u32>| range.start as usize + skipped..range.end as usize + skipped;
-    diff.hunks()
-        .map(|hunk| Change {
-            old: shift(hunk.before),
-            new: shift(hunk.after),
-        })
-        .collect()
+    let change = |hunk: imara_diff::Hunk| Change {
+        old: shift(hunk.before),
+        new: shift(hunk.after),
+    };
+    Some(diff.hunks().map(change).collect())
 }
 
 fn lines_of(change: &Change, new_lines: usize) -> LineRange {
@@ -393,6 +409,21 @@ mod tests {
         let new: String = (0..700_000).map(|line| format!("new {line}\n")).collect();
         assert_eq!(
             Diff::between(&format!("h\n{old}t\n"), &format!("h\n{new}t\n"), 1)
+                .hunks
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn many_lines_of_few_kinds_do_not_take_quadratic_time() {
+        let lines = |step: usize, kinds: usize| -> String {
+            (0..100_000)
+                .map(|line| format!("{}\n", line * step % kinds))
+                .collect()
+        };
+        assert_eq!(
+            Diff::between(&lines(7919, 13), &lines(7907, 17), 0)
                 .hunks
                 .len(),
             1

@@ -2,7 +2,7 @@
 //!
 //! A file's bytes become a [`Text`] or a [`NotText`]; [`plan_replace`] and
 //! [`plan_insert`] turn a request into [`Splices`]; a [`WindowScanner`] shows a part
-//! of a file of any size; [`Diff`] and [`diagnose`] say what changed and why a text
+//! of a file of any size; [`Diff`] and [`diagnose()`] say what changed and why a text
 //! was not found. Callers map the small result types here to the framework's errors.
 
 pub mod decode;

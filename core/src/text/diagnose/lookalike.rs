@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::{Run, for_each_run, push_unified};
+
 /// How many pairs of characters a message names.
 const NAMED: usize = 4;
 
@@ -90,14 +92,10 @@ const COMPOSED: &[(char, &str)] = &[
 /// Folds look-alikes into one form, letters with marks taken apart; no line is moved.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\r' if characters.peek() == Some(&'\n') => {}
-            _ if character.is_ascii() => out.push(character),
-            _ => push_folded(&mut out, character),
-        }
-    }
+    for_each_run(text, |run| match run {
+        Run::Ascii(run) => push_unified(&mut out, run),
+        Run::Wide(character) => push_folded(&mut out, character),
+    });
     out
 }
 
