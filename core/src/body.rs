@@ -5,8 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 
-use crate::error::{ErrorCode, FsError, Result};
 use crate::error::Snapshot;
+use crate::error::{ErrorCode, FsError, Result};
 use crate::metadata::Metadata;
 use crate::version::Version;
 

@@ -124,7 +124,9 @@ pub async fn edit(
             Attempt::Publish(edit) => edit,
         };
         let after = Bytes::from(edit.splices.apply(&seen.bytes));
-        if let Swapped::Published { version, notes } = file.swap(&seen, after).await.map_err(place)? {
+        if let Swapped::Published { version, notes } =
+            file.swap(&seen, after).await.map_err(place)?
+        {
             let notes = edit.notes.iter().cloned().chain(notes).collect();
             return Ok(EditOutcome {
                 version,

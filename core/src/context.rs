@@ -86,7 +86,8 @@ impl CallContext {
 
     /// Returns whether the deadline has passed.
     pub fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Checks that the call still stands.

@@ -42,7 +42,8 @@ pub trait FileSystemExt: FileSystem {
         bytes: Bytes,
         expected: Expected,
     ) -> Result<WriteOutcome> {
-        self.write(target, bytes, WriteOptions::expecting(expected)).await
+        self.write(target, bytes, WriteOptions::expecting(expected))
+            .await
     }
 
     /// Replaces the only occurrence of `old` under a guard.

@@ -171,15 +171,28 @@ macro_rules! forward {
                 (**self).capabilities(target)
             }
 
-            async fn resolve(&self, path: &str, cwd: &str, options: ResolveOptions) -> Result<Target> {
+            async fn resolve(
+                &self,
+                path: &str,
+                cwd: &str,
+                options: ResolveOptions,
+            ) -> Result<Target> {
                 (**self).resolve(path, cwd, options).await
             }
 
-            async fn stat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+            async fn stat(
+                &self,
+                target: &Target,
+                options: StatOptions,
+            ) -> Result<Option<Metadata>> {
                 (**self).stat(target, options).await
             }
 
-            async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+            async fn lstat(
+                &self,
+                target: &Target,
+                options: StatOptions,
+            ) -> Result<Option<Metadata>> {
                 (**self).lstat(target, options).await
             }
 

@@ -76,13 +76,18 @@ pub enum Observation {
     Absent,
 }
 
+/// The largest content, in bytes, that callers hand to [`Observed`] and that rules keep: 256 KiB.
+///
+/// A stale error can show the change of a file up to this size.
+pub const SNAPSHOT_LIMIT: usize = 256 << 10;
+
 /// How much of a file was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Every line.
     All,
     /// These 1-based lines, whole; lines that were cut are not among them.
-    Lines(RangeInclusive<u64>),
+    Lines(Vec<RangeInclusive<u64>>),
 }
 
 /// A record of what an actor now knows.
@@ -96,7 +101,7 @@ pub struct Observed<'a> {
     pub observation: Observation,
     /// The bytes before a mutation, where they are known.
     pub before: Option<&'a Bytes>,
-    /// The bytes now, where they are at hand.
+    /// The bytes now, where they are at hand and within [`SNAPSHOT_LIMIT`].
     pub after: Option<&'a Bytes>,
     /// The call was a mutation of the actor's own.
     pub own: bool,
@@ -150,6 +155,9 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     ///
     /// When the explanation is complete, the rule has recorded the present bytes as seen.
     fn explain(&self, refusal: &Refusal<'_>) -> Option<Explanation>;
+
+    /// Forgets an actor whose session ended.
+    fn forget(&self, actor: &Actor);
 
     /// Adds what tools should say about this rule.
     fn describe(&self, facts: &mut GateFacts);
@@ -209,6 +217,13 @@ impl Gate {
         })
     }
 
+    /// Tells every rule that an actor's session ended.
+    pub fn forget(&self, actor: &Actor) {
+        for rule in self.rules.iter() {
+            rule.forget(actor);
+        }
+    }
+
     /// Collects what tools should say about the rules.
     pub fn facts(&self) -> GateFacts {
         let mut facts = GateFacts::default();
@@ -251,11 +266,17 @@ mod tests {
             None
         }
 
+        fn forget(&self, _: &Actor) {}
+
         fn describe(&self, _: &mut GateFacts) {}
     }
 
     fn gate(rulings: Vec<Result<Ruling>>) -> Gate {
-        Gate::new(rulings.into_iter().map(|ruling| Arc::new(Fixed(ruling)) as Arc<dyn Rule>))
+        Gate::new(
+            rulings
+                .into_iter()
+                .map(|ruling| Arc::new(Fixed(ruling)) as Arc<dyn Rule>),
+        )
     }
 
     async fn decide(gate: &Gate) -> Result<Decision> {
@@ -281,15 +302,24 @@ mod tests {
         ]);
         assert_eq!(decide(&two).await.unwrap().expected, Expected::Absent);
         let none = decide(&gate(vec![])).await.unwrap();
-        assert_eq!((none.expected, none.reason), (Expected::Any, Reason::NoRule));
+        assert_eq!(
+            (none.expected, none.reason),
+            (Expected::Any, Reason::NoRule)
+        );
     }
 
     #[tokio::test]
     async fn a_veto_wins_over_an_earlier_guard() {
         let veto = FsError::new(ErrorCode::SandboxDenied, "no");
-        let gate = gate(vec![Ok(Ruling::Guard(Expected::Any, Reason::Unseen)), Err(veto)]);
+        let gate = gate(vec![
+            Ok(Ruling::Guard(Expected::Any, Reason::Unseen)),
+            Err(veto),
+        ]);
         let error = decide(&gate).await.unwrap_err();
-        assert_eq!((error.code(), error.path()), (ErrorCode::SandboxDenied, Some("/a")));
+        assert_eq!(
+            (error.code(), error.path()),
+            (ErrorCode::SandboxDenied, Some("/a"))
+        );
     }
 
     #[test]

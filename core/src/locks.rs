@@ -246,7 +246,10 @@ mod tests {
         let turns = Turns::new();
         let holder = turns.turn("k", None).await.unwrap();
         let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
-        let error = turns.turn("k", Some(deadline.into_std())).await.unwrap_err();
+        let error = turns
+            .turn("k", Some(deadline.into_std()))
+            .await
+            .unwrap_err();
         assert_eq!(error.code(), ErrorCode::Busy);
         drop(holder);
         assert_eq!(turns.held(), 0);

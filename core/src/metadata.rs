@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::FsError;
 use crate::path::EntryName;
 use crate::version::Version;
-use crate::FsError;
 
 /// What a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -531,7 +531,9 @@ mod tests {
     fn p1_blank_and_unaddressable_paths_are_refused() {
         let long = "n".repeat(256);
         let deep = "abcdefghi/".repeat(103);
-        let texts = ["", " ", "\t", "a\0b", "a\u{7}b", "a\\b", "a\u{85}", &long, &deep];
+        let texts = [
+            "", " ", "\t", "a\0b", "a\u{7}b", "a\\b", "a\u{85}", &long, &deep,
+        ];
         for namespace in [&host(), &Namespace::virtual_root()] {
             for text in texts {
                 check(namespace, text, "", Err(ErrorCode::InvalidPath));
@@ -542,22 +544,43 @@ mod tests {
     #[test]
     fn p2_paths_outside_are_denied_and_name_only_the_root() {
         for text in [
-            "..", "../data-evil/x", "a/../../b", "/t/data-evil/x", "/", "/t", "/../t/data",
-            "/etc/passwd", "file:///t/data-evil/x", "file:///etc", "file://host/t/data/x",
-            "s3://bucket/x", "file:///t/data/../x",
+            "..",
+            "../data-evil/x",
+            "a/../../b",
+            "/t/data-evil/x",
+            "/",
+            "/t",
+            "/../t/data",
+            "/etc/passwd",
+            "file:///t/data-evil/x",
+            "file:///etc",
+            "file://host/t/data/x",
+            "s3://bucket/x",
+            "file:///t/data/../x",
         ] {
             check(&host(), text, "", Err(ErrorCode::SandboxDenied));
             let error = host().parse(text, "").unwrap_err().into_error(text);
             assert!(!error.to_string().contains("evil"), "{error}");
         }
-        check(&Namespace::virtual_root(), "/..", "", Err(ErrorCode::SandboxDenied));
+        check(
+            &Namespace::virtual_root(),
+            "/..",
+            "",
+            Err(ErrorCode::SandboxDenied),
+        );
     }
 
     #[test]
     fn p2_relative_absolute_and_url_spellings_meet() {
         for text in [
-            "a/b c", "./a//b c", "a/x/../b c", "/t/data/a/b c", "/mnt/real/a/b c",
-            "/t/other/../data/a/b c", "file:///t/data/a/b%20c", "file:/t/data/a/b%20c",
+            "a/b c",
+            "./a//b c",
+            "a/x/../b c",
+            "/t/data/a/b c",
+            "/mnt/real/a/b c",
+            "/t/other/../data/a/b c",
+            "file:///t/data/a/b%20c",
+            "file:/t/data/a/b%20c",
             "file://localhost/t/data/a/b%20c",
         ] {
             check(&host(), text, "", Ok("a/b c"));
@@ -572,14 +595,27 @@ mod tests {
 
     #[test]
     fn p2_urls_that_do_not_decode_are_invalid() {
-        for text in ["file:///t/data/a%2Fb", "file:///t/data/%FF", "file:///t/data/a?b", "file:///t/data/a#b"] {
+        for text in [
+            "file:///t/data/a%2Fb",
+            "file:///t/data/%FF",
+            "file:///t/data/a?b",
+            "file:///t/data/a#b",
+        ] {
             check(&host(), text, "", Err(ErrorCode::InvalidPath));
         }
     }
 
     #[test]
     fn names_with_dots_are_names() {
-        for name in ["[...slug].ts", "a..b.txt", "..hidden", "...", "~root", "memory:x", "c:"] {
+        for name in [
+            "[...slug].ts",
+            "a..b.txt",
+            "..hidden",
+            "...",
+            "~root",
+            "memory:x",
+            "c:",
+        ] {
             check(&host(), name, "", Ok(name));
         }
     }
@@ -607,7 +643,9 @@ mod tests {
 
     #[test]
     fn prefixes_go_by_component() {
-        let path = |text: &str| RootPath::from_components(text.split('/').filter(|c| !c.is_empty())).unwrap();
+        let path = |text: &str| {
+            RootPath::from_components(text.split('/').filter(|c| !c.is_empty())).unwrap()
+        };
         assert!(path("a/b").starts_with(&path("a")));
         assert!(path("a").starts_with(&RootPath::root()));
         assert!(!path("ab").starts_with(&path("a")));

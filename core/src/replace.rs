@@ -1,10 +1,10 @@
 //! The transforms that tools use: replace and insert, as the seam's errors say them.
 
+use crate::Note;
 use crate::error::{ErrorCode, FsError, Result};
 use crate::text::{self, ReplaceError, Text};
 use crate::transform::{TextEdit, Transform};
 use crate::version::Version;
-use crate::Note;
 
 /// Replaces literal text: once where it is unique, or everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,8 +88,8 @@ impl Transform for Insert {
             FsError::new(
                 ErrorCode::InvalidArgument,
                 format!(
-                    "insert_line is {}; the file has {} rows, so it must be from 0 to {}",
-                    self.after_row, error.rows, error.rows
+                    "insert_line is {}; it must be from 0 to {}",
+                    self.after_row, error.rows
                 ),
             )
         })?;
@@ -117,7 +117,11 @@ fn refusal(error: ReplaceError) -> FsError {
         }
         ReplaceError::Ambiguous { count, lines } => {
             let shown: Vec<_> = lines.iter().take(20).map(u64::to_string).collect();
-            let more = if count > shown.len() as u64 { ", …" } else { "" };
+            let more = if count > shown.len() as u64 {
+                ", …"
+            } else {
+                ""
+            };
             FsError::new(
                 ErrorCode::AmbiguousEdit,
                 format!(

@@ -94,7 +94,10 @@ impl Version {
     /// # Panics
     /// If the token is empty: a store without tokens has no such version.
     pub fn from_token(token: impl AsRef<str>) -> Self {
-        assert!(!token.as_ref().is_empty(), "a version's token names content");
+        assert!(
+            !token.as_ref().is_empty(),
+            "a version's token names content"
+        );
         Self {
             hash: None,
             token: Some(Arc::from(token.as_ref())),
@@ -226,7 +229,14 @@ mod tests {
 
     #[test]
     fn text_that_is_no_version_is_refused() {
-        for text in ["", "b3:", "b3:zz", "at:", "etag", &format!("b3:{}+", "0".repeat(64))] {
+        for text in [
+            "",
+            "b3:",
+            "b3:zz",
+            "at:",
+            "etag",
+            &format!("b3:{}+", "0".repeat(64)),
+        ] {
             assert_eq!(text.parse::<Version>(), Err(NotAVersion), "{text}");
         }
     }

@@ -1,1 +1,10 @@
-//! Policies for seamfs: observation, sandbox modes and rules over the one gate.
+//! Policies for seamfs: rules over the one gate, above every backend alike.
+//!
+//! A rule decides before a mutation and records after a call; it never touches a file itself.
+//! [`Observation`] is the default: an actor changes only what it has seen.
+
+mod ledger;
+mod observation;
+
+pub use ledger::{Ledger, Seen};
+pub use observation::Observation;

@@ -169,7 +169,10 @@ impl FileSystem for Memory {
                 all.slice(start..end.max(start))
             }
         };
-        if let Some(limit) = options.max_bytes.filter(|limit| bytes.len() as u64 > *limit) {
+        if let Some(limit) = options
+            .max_bytes
+            .filter(|limit| bytes.len() as u64 > *limit)
+        {
             return Err(place(too_large(bytes.len() as u64, limit)));
         }
         Ok(ReadOutcome {
@@ -292,7 +295,10 @@ impl FileSystem for Memory {
                 "a folder cannot be moved into itself",
             )));
         }
-        let _turns = self.both_turns(from, to, &options.context).await.map_err(place)?;
+        let _turns = self
+            .both_turns(from, to, &options.context)
+            .await
+            .map_err(place)?;
         let mut tree = self.tree();
         tree.check_source(&source, &options.source).map_err(place)?;
         if source == destination {
@@ -302,7 +308,11 @@ impl FileSystem for Memory {
         let replaced = tree
             .check_destination(&destination, &options.destination, is_file)
             .map_err(|error| error.at(to.display()).during(Operation::Rename))?;
-        let _claim = options.context.cancellation.begin_publication().map_err(place)?;
+        let _claim = options
+            .context
+            .cancellation
+            .begin_publication()
+            .map_err(place)?;
         tree.move_node(&source, &destination).map_err(place)?;
         Ok(tree.transferred(&destination, !replaced))
     }
@@ -315,7 +325,10 @@ impl FileSystem for Memory {
     ) -> Result<TransferOutcome> {
         let place = |error: FsError| error.at(from.display()).during(Operation::Copy);
         let (source, destination) = (path_of(from), path_of(to));
-        let _turns = self.both_turns(from, to, &options.context).await.map_err(place)?;
+        let _turns = self
+            .both_turns(from, to, &options.context)
+            .await
+            .map_err(place)?;
         let mut tree = self.tree();
         tree.check_source(&source, &options.source).map_err(place)?;
         let snapshot = match tree.node(&source).map_err(place)? {
@@ -329,7 +342,11 @@ impl FileSystem for Memory {
         let replaced = tree
             .check_destination(&destination, &options.destination, true)
             .map_err(at_destination)?;
-        let _claim = options.context.cancellation.begin_publication().map_err(place)?;
+        let _claim = options
+            .context
+            .cancellation
+            .begin_publication()
+            .map_err(place)?;
         tree.put(&destination, snapshot).map_err(at_destination)?;
         Ok(tree.transferred(&destination, !replaced))
     }
@@ -346,7 +363,8 @@ impl FileSystem for Memory {
             None => {}
         }
         let _claim = context.cancellation.begin_publication().map_err(place)?;
-        tree.insert(&path, Node::Folder(Folder::default())).map_err(place)
+        tree.insert(&path, Node::Folder(Folder::default()))
+            .map_err(place)
     }
 }
 
@@ -354,7 +372,9 @@ type Turn = seamfs_core::locks::Turn<TargetKey>;
 
 impl Memory {
     async fn turn(&self, target: &Target, context: &CallContext) -> Result<Turn> {
-        self.turns.turn(target.key().clone(), context.deadline).await
+        self.turns
+            .turn(target.key().clone(), context.deadline)
+            .await
     }
 
     /// Takes the turns of two targets, in the order of their keys so that nobody waits in a ring.
@@ -364,7 +384,11 @@ impl Memory {
         two: &Target,
         context: &CallContext,
     ) -> Result<(Turn, Option<Turn>)> {
-        let (low, high) = if one.key() <= two.key() { (one, two) } else { (two, one) };
+        let (low, high) = if one.key() <= two.key() {
+            (one, two)
+        } else {
+            (two, one)
+        };
         let first = self.turn(low, context).await?;
         let second = match low.key() == high.key() {
             true => None,
@@ -510,7 +534,10 @@ impl Tree {
         if used > self.quota {
             return Err(FsError::new(
                 ErrorCode::NoSpace,
-                format!("the memory of this workspace is full: {} bytes at the most", self.quota),
+                format!(
+                    "the memory of this workspace is full: {} bytes at the most",
+                    self.quota
+                ),
             )
             .with_details(|details| {
                 details.limit = Some(self.quota);
@@ -551,7 +578,8 @@ impl Tree {
     fn move_node(&mut self, source: &RootPath, destination: &RootPath) -> Result<()> {
         let node = self.take(source).ok_or_else(cas::not_found)?;
         self.insert(destination, node.clone()).inspect_err(|_| {
-            self.insert(source, node).expect("the place it left has room for it");
+            self.insert(source, node)
+                .expect("the place it left has room for it");
         })
     }
 
@@ -571,12 +599,7 @@ impl Tree {
     }
 
     /// Checks what is to be replaced; says whether anything is.
-    fn check_destination(
-        &self,
-        path: &RootPath,
-        expected: &Expected,
-        file: bool,
-    ) -> Result<bool> {
+    fn check_destination(&self, path: &RootPath, expected: &Expected, file: bool) -> Result<bool> {
         match self.node(path)? {
             None => cas::check_guard(None, expected).map(|()| false),
             Some(_) if *expected == Expected::Absent => Err(cas::already_exists()),
@@ -677,9 +700,19 @@ mod tests {
         put(&memory, "a", "keep\n").await.unwrap();
         let big = "x".repeat(2 << 20);
         for path in ["b", "a", "deep/er/b"] {
-            assert_eq!(put(&memory, path, &big).await.unwrap_err().code(), ErrorCode::NoSpace);
+            assert_eq!(
+                put(&memory, path, &big).await.unwrap_err().code(),
+                ErrorCode::NoSpace
+            );
         }
-        assert_eq!(memory.list_all(&memory.target("/").await.unwrap()).await.unwrap().len(), 1);
+        assert_eq!(
+            memory
+                .list_all(&memory.target("/").await.unwrap())
+                .await
+                .unwrap()
+                .len(),
+            1
+        );
         let used = memory.used();
         let mut created = 0;
         while put(&memory, &format!("n{created}"), "1").await.is_ok() {
@@ -688,11 +721,17 @@ mod tests {
         assert!((3000..4096).contains(&created), "{created}");
         for n in 0..created {
             let target = memory.target(&format!("n{n}")).await.unwrap();
-            memory.remove(&target, RemoveOptions::default()).await.unwrap();
+            memory
+                .remove(&target, RemoveOptions::default())
+                .await
+                .unwrap();
         }
         assert_eq!(memory.used(), used);
         put(&memory, "b", &"y".repeat(1 << 19)).await.unwrap();
-        let kept = memory.read_all(&memory.target("a").await.unwrap()).await.unwrap();
+        let kept = memory
+            .read_all(&memory.target("a").await.unwrap())
+            .await
+            .unwrap();
         assert_eq!(&kept.bytes[..], b"keep\n");
     }
 
@@ -707,6 +746,12 @@ mod tests {
         let moved = memory.rename(&from, &to, TransferOptions::default()).await;
         assert_eq!(moved.unwrap_err().code(), ErrorCode::NoSpace);
         assert_eq!(&memory.read_all(&from).await.unwrap().bytes[..], b"text");
-        assert!(memory.stat(&to, StatOptions::default()).await.unwrap().is_none());
+        assert!(
+            memory
+                .stat(&to, StatOptions::default())
+                .await
+                .unwrap()
+                .is_none()
+        );
     }
 }

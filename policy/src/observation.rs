@@ -1,0 +1,251 @@
+//! The observation rule: an actor changes only what it has seen, as it has seen it.
+
+use async_trait::async_trait;
+use seamfs_core::gate::{
+    self, Explanation, GateFacts, Intent, Observed, Reason, Refusal, Rule, Ruling,
+};
+use seamfs_core::text::{Diff, Text};
+use seamfs_core::{Actor, ErrorCode, Expected, FsError, Operation, Result, TargetKey};
+
+use crate::ledger::{Ledger, Seen};
+
+/// The longest diff that a stale error carries, in bytes.
+const DIFF_LIMIT: usize = 8 << 10;
+
+/// Lines of context around each change in such a diff.
+const DIFF_CONTEXT: usize = 3;
+
+/// Read before write, and refuse what changed since.
+///
+/// | the actor's knowledge | `write`, `create` | `edit` |
+/// |---|---|---|
+/// | nothing | guard `Absent` | `FS_NOT_OBSERVED` |
+/// | confirmed absence | guard `Absent` | `FS_NOT_FOUND` |
+/// | present at `v` | guard `Version(v)` | guard `Version(v)` |
+///
+/// Any read of a file counts, a windowed one too, and so do the actor's own writes and edits. A
+/// refused guard is explained by the difference between what the actor saw and what is there; when
+/// that shows the whole change, the present version counts as seen.
+#[derive(Debug, Default)]
+pub struct Observation {
+    ledger: Ledger,
+}
+
+impl Observation {
+    /// Creates the rule with an empty ledger.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns what an actor knows of a target.
+    pub fn seen(&self, actor: &Actor, target: &TargetKey) -> Option<Seen> {
+        self.ledger.seen(actor, target)
+    }
+}
+
+#[async_trait]
+impl Rule for Observation {
+    async fn decide(&self, intent: &Intent<'_>) -> Result<Ruling> {
+        let seen = self.ledger.seen(intent.actor, intent.target.key());
+        match (intent.operation, seen) {
+            (
+                Operation::Write | Operation::Create | Operation::Edit,
+                Some(Seen::Present(version)),
+            ) => Ok(Ruling::Guard(
+                Expected::Version(version),
+                Reason::SeenPresent,
+            )),
+            (Operation::Write | Operation::Create, Some(Seen::Absent)) => {
+                Ok(Ruling::Guard(Expected::Absent, Reason::SeenAbsent))
+            }
+            (Operation::Write | Operation::Create, None) => {
+                Ok(Ruling::Guard(Expected::Absent, Reason::Unseen))
+            }
+            (Operation::Edit, Some(Seen::Absent)) => Err(FsError::new(
+                ErrorCode::NotFound,
+                "no such file when this session last looked",
+            )),
+            (Operation::Edit, None) => Err(FsError::new(
+                ErrorCode::NotObserved,
+                "this session has not read the file",
+            )),
+            _ => Ok(Ruling::Pass),
+        }
+    }
+
+    fn observed(&self, event: &Observed<'_>) {
+        let seen = match &event.observation {
+            gate::Observation::Present { version, .. } => Seen::Present(version.clone()),
+            gate::Observation::Absent => Seen::Absent,
+        };
+        self.ledger
+            .record(event.actor, event.target.key(), seen, event.after);
+    }
+
+    fn explain(&self, refusal: &Refusal<'_>) -> Option<Explanation> {
+        let key = refusal.target.key();
+        let before = match self.ledger.seen(refusal.actor, key)? {
+            Seen::Present(version) => self.ledger.content(&version)?,
+            Seen::Absent => bytes::Bytes::new(),
+        };
+        let current = refusal.current?;
+        if current.bytes.len() > gate::SNAPSHOT_LIMIT {
+            return None;
+        }
+        let explanation = difference(&before, &current.bytes)?;
+        if explanation.complete {
+            let seen = Seen::Present(current.version.clone());
+            self.ledger
+                .record(refusal.actor, key, seen, Some(&current.bytes));
+        }
+        Some(explanation)
+    }
+
+    fn forget(&self, actor: &Actor) {
+        self.ledger.forget(actor);
+    }
+
+    fn describe(&self, facts: &mut GateFacts) {
+        facts.observation = true;
+    }
+}
+
+fn difference(before: &[u8], after: &[u8]) -> Option<Explanation> {
+    let (before, after) = (Text::decode(before).ok()?, Text::decode(after).ok()?);
+    let diff = Diff::between(before.whole(), after.whole(), DIFF_CONTEXT);
+    let rendered = diff.render(DIFF_LIMIT);
+    Some(Explanation {
+        diff: rendered.text,
+        changed_lines: diff
+            .changed_lines()
+            .iter()
+            .map(|range| (range.start, range.end))
+            .collect(),
+        complete: rendered.complete,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use seamfs_core::{CallContext, Snapshot, Target, Version};
+
+    fn guard_version(ruling: Ruling) -> Option<Version> {
+        match ruling {
+            Ruling::Guard(Expected::Version(version), _) => Some(version),
+            _ => None,
+        }
+    }
+
+    struct Scene {
+        rule: Observation,
+        actor: Actor,
+        target: Target,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self {
+                rule: Observation::new(),
+                actor: Actor::new("one"),
+                target: Target::new(TargetKey::new("/a"), "/a"),
+            }
+        }
+
+        async fn decide(&self, operation: Operation) -> Result<Ruling> {
+            let context = CallContext::default();
+            self.rule
+                .decide(&Intent {
+                    actor: &self.actor,
+                    operation,
+                    target: &self.target,
+                    destination: None,
+                    context: &context,
+                })
+                .await
+        }
+
+        fn see(&self, text: &'static str) -> Version {
+            let bytes = Bytes::from_static(text.as_bytes());
+            let version = Version::of(&bytes);
+            self.record(
+                gate::Observation::Present {
+                    version: version.clone(),
+                    shown: gate::Shown::All,
+                },
+                Some(&bytes),
+            );
+            version
+        }
+
+        fn record(&self, observation: gate::Observation, after: Option<&Bytes>) {
+            self.rule.observed(&Observed {
+                actor: &self.actor,
+                target: &self.target,
+                observation,
+                before: None,
+                after,
+                own: false,
+            });
+        }
+
+        fn refuse(&self, text: &str) -> Option<Explanation> {
+            let bytes = Bytes::copy_from_slice(text.as_bytes());
+            let current = Snapshot {
+                version: Version::of(&bytes),
+                bytes,
+            };
+            self.rule.explain(&Refusal {
+                actor: &self.actor,
+                target: &self.target,
+                current: Some(&current),
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn o1_guards_follow_what_was_seen() {
+        let scene = Scene::new();
+        let write = scene.decide(Operation::Write).await.unwrap();
+        assert_eq!(write, Ruling::Guard(Expected::Absent, Reason::Unseen));
+        let edit = scene.decide(Operation::Edit).await.unwrap_err();
+        assert_eq!(edit.code(), ErrorCode::NotObserved);
+
+        scene.record(gate::Observation::Absent, None);
+        let write = scene.decide(Operation::Write).await.unwrap();
+        assert_eq!(write, Ruling::Guard(Expected::Absent, Reason::SeenAbsent));
+        let edit = scene.decide(Operation::Edit).await.unwrap_err();
+        assert_eq!(edit.code(), ErrorCode::NotFound);
+
+        let version = scene.see("one\n");
+        for operation in [Operation::Write, Operation::Edit] {
+            let ruling = scene.decide(operation).await.unwrap();
+            assert_eq!(guard_version(ruling), Some(version.clone()));
+        }
+    }
+
+    #[tokio::test]
+    async fn o10_a_change_shown_whole_counts_as_seen() {
+        let scene = Scene::new();
+        scene.see("one\ntwo\n");
+        let explanation = scene.refuse("one\n2\n").unwrap();
+        assert!(explanation.complete);
+        assert!(explanation.diff.contains("-two") && explanation.diff.contains("+2"));
+        let ruling = scene.decide(Operation::Edit).await.unwrap();
+        assert_eq!(guard_version(ruling), Some(Version::of(b"one\n2\n")));
+    }
+
+    #[tokio::test]
+    async fn o10_a_change_too_long_to_show_does_not_count_as_seen() {
+        let scene = Scene::new();
+        let version = scene.see("one\n");
+        let explanation = scene
+            .refuse(&"a line that was not there\n".repeat(2000))
+            .unwrap();
+        assert!(!explanation.complete);
+        assert!(explanation.diff.len() <= DIFF_LIMIT + 200);
+        let ruling = scene.decide(Operation::Edit).await.unwrap();
+        assert_eq!(guard_version(ruling), Some(version));
+    }
+}

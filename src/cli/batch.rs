@@ -1,0 +1,146 @@
+//! `seamfs batch`: JSON lines in, JSON lines out, each answered before the next is read.
+
+use clap::Args;
+use futures::future::join_all;
+use seamfs::tools::{ToolError, ToolResult};
+use seamfs::{Call, ErrorCode, FsError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use super::open::Opened;
+use super::{Outcome, WorkspaceArgs, open, show};
+
+/// The session of a line that names none.
+const SESSION: &str = "default";
+
+#[derive(Debug, Args)]
+pub(crate) struct BatchArgs {
+    #[command(flatten)]
+    workspace: WorkspaceArgs,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    session: Option<String>,
+    tool: String,
+    #[serde(default)]
+    args: Value,
+    #[serde(default)]
+    cwd: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParallelLine {
+    parallel: Vec<Value>,
+}
+
+pub(crate) async fn run(args: BatchArgs) -> Outcome {
+    let opened = match open::open(&args.workspace.workspace, &args.workspace.settings, &[]).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            show::error(&error.to_string());
+            return Outcome::Usage;
+        }
+    };
+    let mut input = BufReader::new(tokio::io::stdin());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match input.read_until(b'\n', &mut line).await {
+            Ok(0) => return Outcome::Success,
+            Ok(_) if line.trim_ascii().is_empty() => {}
+            Ok(_) => {
+                let answer = answer(&opened, &line).await;
+                if !show::line(&answer.to_string()) {
+                    return Outcome::Success;
+                }
+            }
+            Err(error) => {
+                show::error(&format!("stdin could not be read: {error}"));
+                return Outcome::Usage;
+            }
+        }
+    }
+}
+
+async fn answer(opened: &Opened, line: &[u8]) -> Value {
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return bad_line(&format!("the line is not JSON: {error}")),
+    };
+    if value.get("parallel").is_none() {
+        return Begun::begin(opened, value).finish().await;
+    }
+    match serde_json::from_value::<ParallelLine>(value) {
+        Err(error) => bad_line(&format!(
+            "the line is not {{\"parallel\": [call, …]}}: {error}"
+        )),
+        Ok(line) => {
+            // Begun in order, so that calls on one file take effect in the order of the line.
+            let begun: Vec<_> = line
+                .parallel
+                .into_iter()
+                .map(|call| Begun::begin(opened, call))
+                .collect();
+            json!({ "parallel": join_all(begun.into_iter().map(Begun::finish)).await })
+        }
+    }
+}
+
+/// A call that has taken its place in the order of its session.
+enum Begun {
+    Call {
+        session: String,
+        tool: String,
+        call: Call,
+    },
+    Bad(Value),
+}
+
+impl Begun {
+    fn begin(opened: &Opened, value: Value) -> Self {
+        let line: Line = match serde_json::from_value(value) {
+            Ok(line) => line,
+            Err(error) => {
+                return Self::Bad(bad_line(&format!(
+                    "a call is {{\"session\"?, \"tool\", \"args\"?, \"cwd\"?}}: {error}"
+                )));
+            }
+        };
+        let name = line.session.unwrap_or_else(|| SESSION.to_owned());
+        let mut session = opened.session(&name);
+        if let Some(cwd) = &line.cwd {
+            session = session.with_cwd(cwd);
+        }
+        Self::Call {
+            call: session.call(&line.tool, line.args),
+            session: name,
+            tool: line.tool,
+        }
+    }
+
+    async fn finish(self) -> Value {
+        match self {
+            Self::Bad(value) => value,
+            Self::Call {
+                session,
+                tool,
+                call,
+            } => show::result_value(&session, &tool, &call.await),
+        }
+    }
+}
+
+/// Answers a line that is no call; the next line still runs.
+fn bad_line(message: &str) -> Value {
+    let error = FsError::new(ErrorCode::InvalidArgument, message.to_owned());
+    let result = ToolResult::from(ToolError::from(error));
+    let mut value = show::result_value("", "", &result);
+    value["session"] = Value::Null;
+    value["tool"] = Value::Null;
+    value
+}

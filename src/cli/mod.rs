@@ -1,0 +1,153 @@
+//! The command line: arguments in, results on stdout, logs on stderr.
+
+mod batch;
+mod call;
+mod demo;
+mod open;
+mod show;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// What a command came to; the process exits with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// 0.
+    Success,
+    /// 1: the tool reported an error.
+    ToolError,
+    /// 2: the call itself was wrong, or the workspace could not be opened.
+    Usage,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Success => Self::SUCCESS,
+            Outcome::ToolError => Self::from(1),
+            Outcome::Usage => Self::from(2),
+        }
+    }
+}
+
+/// Guarded file tools for AI agents, over local folders, memory and object stores.
+///
+/// An edit lands on exactly the bytes that the agent saw and touches nothing else, or it fails
+/// and says why.
+#[derive(Debug, Parser)]
+#[command(name = "seamfs", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Call one tool and print its result.
+    ///
+    /// The text for the model goes to stdout, an error's too. Exit codes: 0 success, 1 the tool
+    /// reported an error, 2 usage.
+    ///
+    /// Example: seamfs call -w ./project read '{"file_path": "src/main.rs", "limit": 40}'
+    #[command(verbatim_doc_comment)]
+    Call(call::CallArgs),
+    /// Answer JSON lines: one call a line in, one result a line out.
+    ///
+    /// A line is {"session": "s1", "tool": "read", "args": {…}, "cwd": "src"}; session, args and
+    /// cwd may be left out. A line {"parallel": [call, …]} runs its calls at once. Each line is
+    /// answered and flushed before the next is read. Exit code 0, or 2 for usage.
+    #[command(verbatim_doc_comment)]
+    Batch(batch::BatchArgs),
+    /// Show the tools as a model sees them.
+    Tools(tools::ToolsArgs),
+    /// Walk through a guided session on an embedded workspace.
+    Demo,
+}
+
+/// The options that say which workspace, and what may be done in it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WorkspaceArgs {
+    /// The workspace: a path, or a URL such as memory: or file:///srv/project.
+    #[arg(short, long, value_name = "URL|PATH", default_value = ".")]
+    pub(crate) workspace: String,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// What may be done in a workspace, and how.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Settings {
+    /// An option of the storage; may be repeated.
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) options: Vec<(String, String)>,
+    /// The working folder, where relative paths start.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// Whether files must be seen before they are changed.
+    #[arg(long, value_enum, default_value_t = Policy::Observe)]
+    pub(crate) policy: Policy,
+    /// The tools to offer: names with commas between them, or all.
+    #[arg(long, value_name = "A,B|all")]
+    pub(crate) tools: Option<String>,
+    /// An option of a tool, such as read.max_lines=500; may be repeated.
+    #[arg(long = "tool-option", value_name = "TOOL.KEY=VALUE", value_parser = key_value)]
+    pub(crate) tool_options: Vec<(String, String)>,
+    /// How firmly a local file is stored before a call returns.
+    #[arg(long, value_name = "none|data|full")]
+    pub(crate) durability: Option<String>,
+}
+
+/// Which rules stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// Read before write; what changed since is refused.
+    Observe,
+    /// No rules; mutations are unconditional and still atomic.
+    None,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("must be KEY=VALUE".to_owned()),
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    init_logs();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            show::error(&format!("the runtime did not start: {error}"));
+            return Outcome::Usage.into();
+        }
+    };
+    let outcome = runtime.block_on(run(cli.command));
+    // A blocked read of stdin must not keep the process alive after its work is done.
+    runtime.shutdown_background();
+    outcome.into()
+}
+
+async fn run(command: Command) -> Outcome {
+    match command {
+        Command::Call(args) => call::run(args).await,
+        Command::Batch(args) => batch::run(args).await,
+        Command::Tools(args) => tools::run(args).await,
+        Command::Demo => demo::run().await,
+    }
+}
+
+fn init_logs() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -1,0 +1,9 @@
+//! The command line of seamfs.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

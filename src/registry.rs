@@ -1,0 +1,173 @@
+//! The registry: which storage a URL opens, and with which options.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use seamfs_core::{ErrorCode, FileSystem, FsError, Operation, Result};
+use seamfs_providers::Memory;
+
+/// Options of a storage, as `key=value` text.
+///
+/// An opener takes the ones it knows; what is left is an error that names them all.
+#[derive(Clone, Default)]
+pub struct Options {
+    values: BTreeMap<String, String>,
+    known: Vec<&'static str>,
+}
+
+impl Options {
+    /// Sets an option.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.values.insert(key.to_owned(), value.to_owned());
+    }
+
+    /// Takes an option out, and remembers that it exists.
+    pub fn take(&mut self, key: &'static str) -> Option<String> {
+        self.known.push(key);
+        self.values.remove(key)
+    }
+
+    /// Checks that every option was taken.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` naming what is unknown and what exists.
+    pub fn finish(self, scheme: &str) -> Result<()> {
+        let Some(unknown) = self.values.keys().next() else {
+            return Ok(());
+        };
+        Err(invalid(match self.known.is_empty() {
+            true => format!("`{scheme}:` has no options, so no `{unknown}`"),
+            false => format!(
+                "`{scheme}:` has no option `{unknown}`; it has {}",
+                self.known.join(", ")
+            ),
+        }))
+    }
+}
+
+/// Values may be secrets: only the keys are shown.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
+
+/// Opens one kind of storage.
+pub type Opener =
+    Arc<dyn Fn(String, Options) -> BoxFuture<'static, Result<Arc<dyn FileSystem>>> + Send + Sync>;
+
+/// Which storage a URL opens.
+#[derive(Clone)]
+pub struct Registry {
+    openers: BTreeMap<String, Opener>,
+}
+
+impl Default for Registry {
+    /// Returns the built-in schemes: `file` and `memory`. A plain path is `file`.
+    fn default() -> Self {
+        let mut registry = Self {
+            openers: BTreeMap::new(),
+        };
+        registry.register("memory", |location, options| {
+            Box::pin(async move { open_memory(&location, options) })
+        });
+        registry
+    }
+}
+
+impl Registry {
+    /// Adds a scheme, or replaces what it opens; the opener is given the whole URL.
+    pub fn register<F>(&mut self, scheme: &str, opener: F)
+    where
+        F: Fn(String, Options) -> BoxFuture<'static, Result<Arc<dyn FileSystem>>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        self.openers.insert(scheme.to_owned(), Arc::new(opener));
+    }
+
+    /// Opens the storage that a URL or a plain path names.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` for an unknown scheme or option, naming those that exist; otherwise
+    /// what kept the storage from being opened.
+    pub async fn open(&self, location: &str, options: Options) -> Result<Arc<dyn FileSystem>> {
+        let scheme = scheme_of(location).unwrap_or("file");
+        let opener = self
+            .openers
+            .get(&scheme.to_ascii_lowercase())
+            .ok_or_else(|| {
+                let known: Vec<_> = self
+                    .openers
+                    .keys()
+                    .map(|known| format!("{known}:"))
+                    .collect();
+                invalid(format!(
+                    "no storage is known for `{scheme}:`; known are {} and plain paths",
+                    known.join(", ")
+                ))
+            })?;
+        opener(location.to_owned(), options)
+            .await
+            .map_err(|error| error.during(Operation::Open))
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.openers.keys()).finish()
+    }
+}
+
+/// Returns the scheme of text that is a URL: at least two letters, so that no path is mistaken.
+fn scheme_of(location: &str) -> Option<&str> {
+    let (scheme, _) = location.split_once(':')?;
+    let valid = scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    valid.then_some(scheme)
+}
+
+fn open_memory(location: &str, mut options: Options) -> Result<Arc<dyn FileSystem>> {
+    let rest = &location["memory:".len()..];
+    if !matches!(rest, "" | "/" | "//" | "///") {
+        return Err(invalid(
+            "a memory workspace starts empty and has no path; write `memory:`",
+        ));
+    }
+    let quota = options.take("quota");
+    options.finish("memory")?;
+    let memory = match quota {
+        None => Memory::new(),
+        Some(text) => Memory::with_quota(parse_size("quota", &text)?),
+    };
+    Ok(Arc::new(memory))
+}
+
+/// Parses a number of bytes: digits, with `KiB`, `MiB` or `GiB` behind them if wanted.
+fn parse_size(key: &str, text: &str) -> Result<u64> {
+    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    let (digits, unit) = units
+        .iter()
+        .find_map(|(name, unit)| text.strip_suffix(name).map(|digits| (digits, *unit)))
+        .unwrap_or((text, 1));
+    digits
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| {
+            invalid(format!(
+                "the option `{key}` takes a number of bytes, such as 1048576 or 1MiB"
+            ))
+        })
+}
+
+fn invalid(message: impl Into<String>) -> FsError {
+    FsError::new(ErrorCode::InvalidArgument, message.into())
+}

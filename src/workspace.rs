@@ -1,0 +1,250 @@
+//! The workspace: a file system, a gate and tools, put together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seamfs_core::{
+    Actor, CallContext, ErrorCode, FileSystem, FsError, Gate, Purpose, ResolveOptions, Result,
+    Rule, StatOptions,
+};
+use seamfs_policy::Observation;
+use seamfs_tools::{Call, Caller, Tool, ToolSpec, Toolbox, catalogue};
+use serde_json::Value;
+
+use crate::registry::{Options, Registry};
+
+/// How long a call may take, waiting for its turn included, unless told otherwise.
+const CALL_LIMIT: Duration = Duration::from_secs(120);
+
+/// A file system, a gate and tools; what a host opens.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    fs: Arc<dyn FileSystem>,
+    toolbox: Toolbox,
+    call_limit: Duration,
+}
+
+impl Workspace {
+    /// Opens a workspace by URL or path, with the observation policy and every tool.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` for an unknown scheme, naming those that exist; otherwise what kept
+    /// the storage from being opened.
+    pub async fn open(location: &str) -> Result<Self> {
+        Self::builder().open(location).await
+    }
+
+    /// Starts to put a workspace together.
+    pub fn builder() -> WorkspaceBuilder {
+        WorkspaceBuilder::default()
+    }
+
+    /// Returns the file system.
+    pub fn fs(&self) -> &Arc<dyn FileSystem> {
+        &self.fs
+    }
+
+    /// Returns what a model sees of each tool.
+    pub fn tools(&self) -> Vec<ToolSpec> {
+        self.toolbox.specs()
+    }
+
+    /// Returns whether there is a tool of this name.
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.toolbox.has(name)
+    }
+
+    /// Returns the session of an actor; the same name is the same session.
+    pub fn session(&self, name: &str) -> Session {
+        Session {
+            toolbox: self.toolbox.clone(),
+            caller: Caller {
+                actor: Actor::new(name),
+                cwd: Arc::from(""),
+            },
+            call_limit: self.call_limit,
+        }
+    }
+
+    /// Checks that a folder can be worked in, and returns its path as results show it.
+    ///
+    /// # Errors
+    /// As [`FileSystem::resolve`]; `FS_NOT_FOUND` or `FS_NOT_DIRECTORY` when it is no folder.
+    pub async fn folder(&self, path: &str) -> Result<String> {
+        let options = ResolveOptions {
+            purpose: Purpose::Folder,
+            ..ResolveOptions::default()
+        };
+        let target = self.fs.resolve(path, "", options).await?;
+        let there = self.fs.stat(&target, StatOptions::default()).await?;
+        match there {
+            Some(metadata) if metadata.is_directory() => Ok(target.display().to_owned()),
+            Some(_) => Err(
+                FsError::new(ErrorCode::NotDirectory, "this is not a folder").at(target.display()),
+            ),
+            // A folder that is only a prefix exists once something is in it.
+            None if !self.fs.capabilities(Some(&target)).hierarchy => {
+                Ok(target.display().to_owned())
+            }
+            None => Err(FsError::new(ErrorCode::NotFound, "no such folder").at(target.display())),
+        }
+    }
+}
+
+/// One actor in a workspace: what it has seen is its own.
+#[derive(Clone, Debug)]
+pub struct Session {
+    toolbox: Toolbox,
+    caller: Caller,
+    call_limit: Duration,
+}
+
+impl Session {
+    /// Returns the same session with another working folder, where relative paths start.
+    #[must_use]
+    pub fn with_cwd(mut self, cwd: &str) -> Self {
+        self.caller.cwd = Arc::from(cwd);
+        self
+    }
+
+    /// Returns the session's name.
+    pub fn name(&self) -> &str {
+        self.caller.actor.as_str()
+    }
+
+    /// Begins a call of a tool.
+    ///
+    /// Calls take effect in the order in which they were begun, wherever they touch the same
+    /// file. Dropping the returned future withdraws the call.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn call(&self, tool: &str, arguments: Value) -> Call {
+        self.call_in(
+            tool,
+            arguments,
+            CallContext::default().within(self.call_limit),
+        )
+    }
+
+    /// Begins a call of a tool in a context of the host's own.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn call_in(&self, tool: &str, arguments: Value, context: CallContext) -> Call {
+        self.toolbox.call(&self.caller, tool, arguments, context)
+    }
+
+    /// Ends the session: what it has seen is forgotten.
+    pub fn end(self) {
+        self.toolbox.gate().forget(&self.caller.actor);
+    }
+}
+
+/// Puts a workspace together.
+#[derive(Debug)]
+pub struct WorkspaceBuilder {
+    registry: Registry,
+    options: Options,
+    rules: Option<Vec<Arc<dyn Rule>>>,
+    tools: Vec<Box<dyn Tool>>,
+    call_limit: Duration,
+}
+
+impl Default for WorkspaceBuilder {
+    fn default() -> Self {
+        Self {
+            registry: Registry::default(),
+            options: Options::default(),
+            rules: None,
+            tools: catalogue(),
+            call_limit: CALL_LIMIT,
+        }
+    }
+}
+
+impl WorkspaceBuilder {
+    /// Uses other schemes than the built-in ones.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Sets an option of the storage, such as `quota` for `memory:`.
+    #[must_use]
+    pub fn option(mut self, key: &str, value: &str) -> Self {
+        self.options.set(key, value);
+        self
+    }
+
+    /// Replaces the rules; none at all leaves every mutation unguarded and still atomic.
+    #[must_use]
+    pub fn rules(mut self, rules: impl IntoIterator<Item = Arc<dyn Rule>>) -> Self {
+        self.rules = Some(rules.into_iter().collect());
+        self
+    }
+
+    /// Limits how long a call may take, waiting for its turn included. Default two minutes.
+    #[must_use]
+    pub fn call_limit(mut self, limit: Duration) -> Self {
+        self.call_limit = limit;
+        self
+    }
+
+    /// Offers only these tools, in this order.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` for a name that is no tool, naming those that exist.
+    pub fn tools<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let mut chosen = Vec::new();
+        for name in names {
+            let at = self.position(name)?;
+            chosen.push(self.tools.remove(at));
+        }
+        self.tools = chosen;
+        Ok(self)
+    }
+
+    /// Sets an option of a tool, such as `max_lines` of `read`.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` for an unknown tool or option, naming those that exist.
+    pub fn tool_option(mut self, tool: &str, key: &str, value: &str) -> Result<Self> {
+        let at = self.position(tool)?;
+        self.tools[at].set_option(key, value)?;
+        Ok(self)
+    }
+
+    fn position(&self, name: &str) -> Result<usize> {
+        let found = self.tools.iter().position(|tool| tool.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = self.tools.iter().map(|tool| tool.name()).collect();
+            FsError::new(
+                ErrorCode::InvalidArgument,
+                format!("there is no tool `{name}`; there are {}", names.join(", ")),
+            )
+        })
+    }
+
+    /// Opens the storage and puts everything together.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    pub async fn open(self, location: &str) -> Result<Workspace> {
+        let fs = self.registry.open(location, self.options.clone()).await?;
+        Ok(self.over(fs))
+    }
+
+    /// Puts everything together over a file system that is open already.
+    pub fn over(self, fs: Arc<dyn FileSystem>) -> Workspace {
+        let rules = self
+            .rules
+            .unwrap_or_else(|| vec![Arc::new(Observation::new())]);
+        Workspace {
+            toolbox: Toolbox::new(Arc::clone(&fs), Gate::new(rules), self.tools),
+            fs,
+            call_limit: self.call_limit,
+        }
+    }
+}

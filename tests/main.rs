@@ -1,0 +1,7 @@
+//! The one integration binary: contract claims, field cases, real clients, the CLI, the tree's own rules.
+
+// Tests act from outside the tools, where an editor or a shell would.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod arrows;
+mod support;

@@ -1,0 +1,170 @@
+//! Arguments: JSON from a model, turned into a typed value or into an error that names the field.
+
+use seamfs_core::{ErrorCode, FsError, Result};
+use serde::Deserialize;
+use serde::de::{self, DeserializeOwned, Deserializer, Unexpected, Visitor};
+use serde_json::Value;
+
+/// The most characters of a parser's own words in a message; they may quote what was given.
+const MOST_QUOTED: usize = 300;
+
+/// Parses arguments; missing ones altogether count as an empty object.
+pub(crate) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T> {
+    let object = match arguments {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        Value::Object(_) => arguments,
+        other => {
+            return Err(invalid(format!(
+                "the arguments must be a JSON object, not {}",
+                kind_of(&other)
+            )));
+        }
+    };
+    serde_path_to_error::deserialize(object).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = bounded(&error.into_inner().to_string());
+        match path.as_str() {
+            "." => invalid(reason),
+            field => invalid(format!("argument `{field}`: {reason}")),
+        }
+    })
+}
+
+/// Makes the error of a bad argument.
+pub(crate) fn invalid(message: impl Into<String>) -> FsError {
+    FsError::new(ErrorCode::InvalidArgument, message.into())
+}
+
+/// Refuses a NUL in text that is to be stored: the file would be no text to any tool here.
+pub(crate) fn refuse_nul(argument: &str, text: &str) -> Result<()> {
+    match text.find('\0') {
+        None => Ok(()),
+        Some(at) => Err(invalid(format!(
+            "argument `{argument}`: holds a NUL character at byte {at}; text here holds none"
+        ))),
+    }
+}
+
+fn bounded(text: &str) -> String {
+    match text.char_indices().nth(MOST_QUOTED) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// An integer that JSON may also spell `3.0`, as JSON Schema has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Integer(pub(crate) i64);
+
+impl<'de> Deserialize<'de> for Integer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IntegerVisitor;
+
+        impl Visitor<'_> for IntegerVisitor {
+            type Value = Integer;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an integer")
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Integer, E> {
+                Ok(Integer(value))
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Integer, E> {
+                Ok(Integer(i64::try_from(value).unwrap_or(i64::MAX)))
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Integer, E> {
+                // Every integer up to 2^53 is exact; none beyond is a line number.
+                if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 {
+                    return Ok(Integer(value as i64));
+                }
+                Err(E::invalid_type(Unexpected::Float(value), &self))
+            }
+        }
+
+        deserializer.deserialize_any(IntegerVisitor)
+    }
+}
+
+impl Integer {
+    /// Checks the value against the bounds of an argument, both inclusive.
+    pub(crate) fn within(self, argument: &str, low: u64, high: u64) -> Result<u64> {
+        match u64::try_from(self.0) {
+            Ok(value) if (low..=high).contains(&value) => Ok(value),
+            _ if high == u64::MAX => Err(invalid(format!(
+                "argument `{argument}`: is {}; it must be an integer of at least {low}",
+                self.0
+            ))),
+            _ => Err(invalid(format!(
+                "argument `{argument}`: is {}; it must be an integer from {low} to {high}",
+                self.0
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Sample {
+        file_path: String,
+        #[serde(default)]
+        offset: Option<Integer>,
+    }
+
+    fn message(arguments: Value) -> String {
+        let error = parse::<Sample>(arguments).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidArgument);
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn b190_bad_arguments_are_named() {
+        assert!(message(json!({"file_path": 3})).contains("`file_path`"));
+        assert!(message(json!({"file_path": "a", "offset": "1"})).contains("`offset`"));
+        assert!(message(json!({"file_path": "a", "ofset": 1})).contains("ofset"));
+        assert!(message(json!({})).contains("file_path"));
+        assert!(message(json!(null)).contains("file_path"));
+        assert!(message(json!([1])).contains("an array"));
+    }
+
+    #[test]
+    fn t10_a_long_argument_is_not_echoed_whole() {
+        let long = "x".repeat(100_000);
+        assert!(message(json!({"file_path": "a", "offset": long})).len() < 1000);
+    }
+
+    #[test]
+    fn integers_may_be_spelled_with_a_point_and_are_bounded() {
+        let sample: Sample = parse(json!({"file_path": "a", "offset": 3.0})).unwrap();
+        let offset = sample.offset.unwrap();
+        assert_eq!(offset.within("offset", 1, u64::MAX).unwrap(), 3);
+        for (value, part) in [
+            (0, "from 1 to 2000"),
+            (2001, "from 1 to 2000"),
+            (-1, "is -1"),
+        ] {
+            let error = Integer(value).within("limit", 1, 2000).unwrap_err();
+            assert!(error.message().contains(part), "{error}");
+        }
+        assert!(message(json!({"file_path": "a", "offset": 1.5})).contains("integer"));
+    }
+}

@@ -1,0 +1,220 @@
+//! A mutation's way: ask the gate, act under its guard, record, or explain the refusal.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use seamfs_core::gate::{
+    self, Decision, Intent, Observation, Reason, Refusal, SNAPSHOT_LIMIT, Shown,
+};
+use seamfs_core::{
+    EditOptions, EditOutcome, ErrorCode, Expected, FsError, Note, Operation, ReadOptions, Result,
+    Snapshot, StatOptions, Transform, WriteOptions, WriteOutcome,
+};
+
+use crate::result::ToolError;
+use crate::scope::{Place, Scope};
+
+impl Scope {
+    /// Replaces or creates a whole file as the gate allows, and records it.
+    ///
+    /// # Errors
+    /// The gate's veto or the file system's refusal, explained.
+    pub async fn write(&self, place: &Place, bytes: Bytes) -> Result<WriteOutcome, ToolError> {
+        let decision = self.decide(place, Operation::Write).await?;
+        let options = self.write_options(decision.expected);
+        match self.fs.write(&place.target, bytes.clone(), options).await {
+            Ok(outcome) => {
+                self.wrote(place, &outcome, &bytes);
+                Ok(outcome)
+            }
+            Err(error) => Err(self.refused(place, error, decision.reason).await),
+        }
+    }
+
+    /// Creates a file that must not exist, with or without a policy, and records it.
+    ///
+    /// # Errors
+    /// `FS_ALREADY_EXISTS` for anything that exists; `FS_STALE_VERSION` when the actor saw the
+    /// file and it is gone.
+    pub async fn create(&self, place: &Place, bytes: Bytes) -> Result<WriteOutcome, ToolError> {
+        let decision = self.decide(place, Operation::Create).await?;
+        if let Expected::Version(_) = decision.expected {
+            // The actor knows of a file. Either it is there, or its absence is news to the actor:
+            // nothing is created in both cases, so a race between this look and a write is none.
+            let there = self.fs.lstat(&place.target, self.stat_options()).await?;
+            return Err(match there {
+                Some(_) => already_exists(place).into(),
+                None => self.refused(place, gone(place), decision.reason).await,
+            });
+        }
+        let options = self.write_options(Expected::Absent);
+        match self.fs.write(&place.target, bytes.clone(), options).await {
+            Ok(outcome) => {
+                self.wrote(place, &outcome, &bytes);
+                Ok(outcome)
+            }
+            // A folder or a special file exists too, and `create` has one word for that.
+            Err(error) if error.code() == ErrorCode::NotRegularFile => {
+                let there = self.fs.lstat(&place.target, self.stat_options()).await?;
+                Err(match there {
+                    Some(_) => error.recast(ErrorCode::AlreadyExists, "something is there already"),
+                    None => error,
+                }
+                .during(Operation::Create)
+                .into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Applies a transform as the gate allows, and records it.
+    ///
+    /// # Errors
+    /// The gate's veto or the file system's refusal, explained.
+    pub async fn edit(
+        &self,
+        place: &Place,
+        transform: Arc<dyn Transform>,
+    ) -> Result<EditOutcome, ToolError> {
+        let decision = self.decide(place, Operation::Edit).await?;
+        let options = EditOptions::expecting(decision.expected).in_context(&self.context);
+        match self.fs.edit(&place.target, transform, options).await {
+            Ok(outcome) => {
+                self.edited(place, &outcome);
+                Ok(outcome)
+            }
+            Err(error) => Err(self.refused(place, error, decision.reason).await),
+        }
+    }
+
+    async fn decide(&self, place: &Place, operation: Operation) -> Result<Decision> {
+        self.gate
+            .decide(&Intent {
+                actor: &self.actor,
+                operation,
+                target: &place.target,
+                destination: None,
+                context: &self.context,
+            })
+            .await
+    }
+
+    fn write_options(&self, expected: Expected) -> WriteOptions {
+        WriteOptions::expecting(expected).in_context(&self.context)
+    }
+
+    pub(crate) fn stat_options(&self) -> StatOptions {
+        StatOptions::default().in_context(&self.context)
+    }
+
+    fn wrote(&self, place: &Place, outcome: &WriteOutcome, bytes: &Bytes) {
+        let observation = Observation::Present {
+            version: outcome.version.clone(),
+            shown: Shown::All,
+        };
+        let after = (bytes.len() <= SNAPSHOT_LIMIT).then_some(bytes);
+        self.record(place, observation, outcome.before.as_ref(), after, true);
+    }
+
+    fn edited(&self, place: &Place, outcome: &EditOutcome) {
+        let lines = outcome
+            .edit
+            .ranges
+            .iter()
+            .map(|range| range.start..=range.end);
+        let observation = Observation::Present {
+            version: outcome.version.clone(),
+            shown: Shown::Lines(lines.collect()),
+        };
+        let after = (outcome.before.len() <= SNAPSHOT_LIMIT)
+            .then(|| outcome.after())
+            .filter(|after| after.len() <= SNAPSHOT_LIMIT);
+        self.record(
+            place,
+            observation,
+            Some(&outcome.before),
+            after.as_ref(),
+            true,
+        );
+    }
+
+    /// Turns a refusal of the file system into what the actor should know.
+    async fn refused(&self, place: &Place, error: FsError, reason: Reason) -> ToolError {
+        let error = match (error.code(), reason) {
+            (ErrorCode::AlreadyExists, Reason::Unseen) => {
+                return error
+                    .recast(
+                        ErrorCode::NotObserved,
+                        "the file exists and this session has not read it",
+                    )
+                    .into();
+            }
+            (ErrorCode::AlreadyExists, Reason::SeenAbsent) => error.recast(
+                ErrorCode::StaleVersion,
+                "nothing was there when this session last looked; now there is a file",
+            ),
+            (ErrorCode::StaleVersion, _) => error,
+            _ => return error.into(),
+        };
+        let current = match error.current() {
+            Some(current) => Some(current.clone()),
+            None => self.look_again(place).await,
+        };
+        let explanation = self.gate.explain(&Refusal {
+            actor: &self.actor,
+            target: &place.target,
+            current: current.as_ref(),
+        });
+        let Some(current) = current else {
+            return ToolError::from(error)
+                .advise("Read the file to confirm that it is gone; a write then creates it anew.");
+        };
+        let error = error.with_current(current);
+        match explanation {
+            None => error.into(),
+            Some(explanation) => {
+                let complete = explanation.complete;
+                let failed = ToolError::from(gate::explained(error, explanation));
+                match complete {
+                    true => failed.without_reading().advise(
+                        "This is the whole change and the present text counts as seen: \
+                         adapt the call to it and retry; no read is needed.",
+                    ),
+                    false => failed.advise(
+                        "The change is too long to show whole. Re-read the file, then retry.",
+                    ),
+                }
+            }
+        }
+    }
+
+    /// Reads what is there now; nothing when it cannot be had, since an error is being told.
+    async fn look_again(&self, place: &Place) -> Option<Snapshot> {
+        let options = ReadOptions {
+            max_bytes: Some(SNAPSHOT_LIMIT as u64),
+            ..ReadOptions::default().in_context(&self.context)
+        };
+        let outcome = self.fs.read(&place.target, options).await.ok()?;
+        outcome.body.collect().await.ok()
+    }
+}
+
+/// Returns the sentences of a list of notes.
+pub(crate) fn sentences(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(Note::to_string).collect()
+}
+
+fn already_exists(place: &Place) -> FsError {
+    FsError::new(ErrorCode::AlreadyExists, "something is there already")
+        .at(place.target.display())
+        .during(Operation::Create)
+}
+
+fn gone(place: &Place) -> FsError {
+    FsError::new(
+        ErrorCode::StaleVersion,
+        "the file that this session saw is gone",
+    )
+    .at(place.target.display())
+    .during(Operation::Create)
+}

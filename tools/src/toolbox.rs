@@ -1,0 +1,216 @@
+//! The toolbox: the tools of one workspace, and the one way to call them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use seamfs_core::gate::GateFacts;
+use seamfs_core::{Actor, CallContext, Cancellation, ErrorCode, FileSystem, FsError, Gate};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use crate::edit::Edit;
+use crate::editor::StrReplaceEditor;
+use crate::read::Read;
+use crate::result::{ToolError, ToolResult};
+use crate::scope::{Order, Scope};
+use crate::tool::{Tool, ToolSpec};
+use crate::write::Write;
+
+/// Returns every tool there is, in the order in which they are shown.
+pub fn catalogue() -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(Read::default()),
+        Box::new(Write),
+        Box::new(Edit),
+        Box::new(StrReplaceEditor::default()),
+    ]
+}
+
+/// The tools of one workspace over its file system and gate.
+#[derive(Clone, Debug)]
+pub struct Toolbox {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    fs: Arc<dyn FileSystem>,
+    gate: Gate,
+    tools: Vec<Arc<dyn Tool>>,
+    order: Order,
+}
+
+/// Who calls, and from where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Who acts.
+    pub actor: Actor,
+    /// Where relative paths start; empty for the root.
+    pub cwd: Arc<str>,
+}
+
+impl Toolbox {
+    /// Puts tools over a file system and a gate.
+    pub fn new(
+        fs: Arc<dyn FileSystem>,
+        gate: Gate,
+        tools: impl IntoIterator<Item = Box<dyn Tool>>,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                fs,
+                gate,
+                tools: tools.into_iter().map(Arc::from).collect(),
+                order: Order::default(),
+            }),
+        }
+    }
+
+    /// Returns the gate.
+    pub fn gate(&self) -> &Gate {
+        &self.inner.gate
+    }
+
+    /// Returns what a model sees of each tool.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        let facts: GateFacts = self.inner.gate.facts();
+        self.inner
+            .tools
+            .iter()
+            .map(|tool| tool.spec(&facts))
+            .collect()
+    }
+
+    /// Returns whether there is a tool of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tool(name).is_some()
+    }
+
+    /// Begins a call; it runs as a task of its own.
+    ///
+    /// The call's place among those of its actor is taken before this returns. Dropping the
+    /// returned future withdraws the call, unless its change is already being published: then
+    /// the change stands, and is recorded.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn call(
+        &self,
+        caller: &Caller,
+        name: &str,
+        arguments: Value,
+        context: CallContext,
+    ) -> Call {
+        let Some(tool) = self.tool(name).map(Arc::clone) else {
+            return Call::done(ToolError::from(self.unknown(name)).into());
+        };
+        let cancellation = context.cancellation.clone();
+        let mut scope = Scope {
+            fs: Arc::clone(&self.inner.fs),
+            gate: self.inner.gate.clone(),
+            actor: caller.actor.clone(),
+            cwd: Arc::clone(&caller.cwd),
+            context: CallContext {
+                actor: Some(caller.actor.clone()),
+                ..context
+            },
+            arrival: Some(self.inner.order.arrive(&caller.actor)),
+            order: self.inner.order.clone(),
+        };
+        let task = tokio::spawn(async move {
+            let outcome = tool.run(&mut scope, arguments).await;
+            tracing::debug!(
+                tool = tool.name(),
+                actor = %scope.actor,
+                code = outcome.as_ref().err().map(|failed| failed.error.code().as_str()),
+                "call"
+            );
+            ToolResult::from(outcome)
+        });
+        Call {
+            state: State::Running(task),
+            cancellation,
+        }
+    }
+
+    fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.inner.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    fn unknown(&self, name: &str) -> FsError {
+        let names: Vec<_> = self.inner.tools.iter().map(|tool| tool.name()).collect();
+        let name: String = name
+            .chars()
+            .take(100)
+            .flat_map(char::escape_debug)
+            .collect();
+        FsError::new(
+            ErrorCode::InvalidArgument,
+            format!("there is no tool `{name}`; there are {}", names.join(", ")),
+        )
+    }
+}
+
+/// A call under way; a future of its result.
+#[derive(Debug)]
+#[must_use = "dropping a call withdraws it"]
+pub struct Call {
+    state: State,
+    cancellation: Cancellation,
+}
+
+#[derive(Debug)]
+enum State {
+    Running(JoinHandle<ToolResult>),
+    Done(Option<Box<ToolResult>>),
+}
+
+impl Call {
+    fn done(result: ToolResult) -> Self {
+        Self {
+            state: State::Done(Some(Box::new(result))),
+            cancellation: Cancellation::new(),
+        }
+    }
+
+    /// Returns the flag that withdraws the call without dropping its future.
+    pub fn cancellation(&self) -> Cancellation {
+        self.cancellation.clone()
+    }
+}
+
+impl Future for Call {
+    type Output = ToolResult;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolResult> {
+        let result = match &mut self.state {
+            State::Done(result) => *result.take().expect("a call is not polled after its end"),
+            State::Running(task) => match task.poll_unpin(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(result)) => result,
+                Poll::Ready(Err(failure)) => {
+                    tracing::error!(%failure, "a call ended without a result");
+                    ToolError::from(FsError::new(
+                        ErrorCode::OutcomeUnknown,
+                        "the call failed inside the tool, which is a defect of the tool; whether \
+                         it changed anything is not known",
+                    ))
+                    .into()
+                }
+            },
+        };
+        self.state = State::Done(None);
+        Poll::Ready(result)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if matches!(self.state, State::Running(_)) {
+            self.cancellation.cancel();
+        }
+    }
+}
