@@ -119,7 +119,8 @@ mod tests {
     fn contents_are_kept_once_and_the_oldest_go_first() {
         let ledger = Ledger::new();
         let actor = Actor::new("one");
-        let content = |n: usize| Bytes::from(vec![n as u8; SNAPSHOT_LIMIT]);
+        let content =
+            |n: usize| Bytes::from(n.to_le_bytes().repeat(SNAPSHOT_LIMIT / size_of::<usize>()));
         let fits = SNAPSHOT_BUDGET / SNAPSHOT_LIMIT;
         for n in 0..=fits {
             let bytes = content(n);
