@@ -111,6 +111,10 @@ impl<'a> Case<'a> {
     }
 
     fn already_there(&self) -> Option<Diagnosis> {
+        if self.old.contains(self.new) {
+            // An edit that only takes away always leaves something that was there.
+            return None;
+        }
         let lines = self.lines_of(self.new)?;
         // A short text may stand anywhere by chance, unless it makes up whole lines.
         let telling = self.new.trim().chars().count() >= 8
@@ -761,6 +765,12 @@ mod tests {
         assert!(message.contains("at line 2"), "{message}");
         assert_eq!(check("a\nx\n", "zz", "x").0, DiagnosisKind::AlreadyThere);
         assert_ne!(check("a\nxy\n", "zz", "x").0, DiagnosisKind::AlreadyThere);
+        let (kind, ..) = check(
+            "let a = 1;\n\tdrop(a);\n",
+            "let a = 1;\n    drop(a);",
+            "let a = 1;",
+        );
+        assert_eq!(kind, DiagnosisKind::Whitespace);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use imara_diff::{Algorithm, InternedInput};
+use memchr::{memchr_iter, memrchr_iter};
 
 use super::lines::{LineEnding, LineRange, cut_marker};
 use super::quote::truncate;
@@ -84,15 +85,29 @@ pub struct Rendered {
 impl Diff {
     /// Compares two texts line by line, with up to `context` unchanged lines around.
     pub fn between(old: &str, new: &str, context: usize) -> Self {
-        let (old, new) = (split_lines(old), split_lines(new));
+        let Some(shared) = Shared::between(old, new, context.max(SETTLING_LINES)) else {
+            return Self::default();
+        };
+        let (old, new) = (
+            split_lines(shared.middle(old)),
+            split_lines(shared.middle(new)),
+        );
         let changes = changes(&old, &new);
-        let changed = changes
+        let mut changed: Vec<_> = changes
             .iter()
             .map(|change| lines_of(change, new.len()))
             .collect();
-        let hunks = grouped(&changes, context)
+        let mut hunks: Vec<_> = grouped(&changes, context)
             .map(|group| hunk(&old, &new, group, context))
             .collect();
+        for range in &mut changed {
+            range.start += shared.lines;
+            range.end += shared.lines;
+        }
+        for hunk in &mut hunks {
+            hunk.old_start += shared.lines;
+            hunk.new_start += shared.lines;
+        }
         Self { hunks, changed }
     }
 
@@ -227,6 +242,67 @@ impl DiffLine {
         }
         shown.len() == text.len()
     }
+}
+
+/// Whole lines that two texts share at their start and end, set aside byte by byte: a
+/// small change in a large file is not split into lines.
+struct Shared {
+    start: usize,
+    end: usize,
+    /// How many lines are set aside at the start.
+    lines: u64,
+}
+
+impl Shared {
+    /// Leaves at least `margin` shared lines around what differs; returns nothing when
+    /// nothing differs.
+    fn between(old: &str, new: &str, margin: usize) -> Option<Self> {
+        let (old, new) = (old.as_bytes(), new.as_bytes());
+        let same = shared_start(old, new);
+        if same == old.len() && same == new.len() {
+            return None;
+        }
+        let before = &old[..same];
+        let start = memrchr_iter(b'\n', before)
+            .nth(margin)
+            .map_or(0, |feed| feed + 1);
+        let same = shared_end(&old[same..], &new[same..]);
+        let after = &old[old.len() - same..];
+        let end = memchr_iter(b'\n', after)
+            .nth(margin)
+            .map_or(0, |feed| after.len() - feed - 1);
+        let lines = memchr_iter(b'\n', &old[..start]).count() as u64;
+        Some(Self { start, end, lines })
+    }
+
+    fn middle<'a>(&self, text: &'a str) -> &'a str {
+        &text[self.start..text.len() - self.end]
+    }
+}
+
+/// How many bytes are compared at once before looking for the one that differs.
+const BLOCK: usize = 4096;
+
+fn shared_start(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
+    let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
+    same + a[same..]
+        .iter()
+        .zip(&b[same..])
+        .take_while(|(a, b)| a == b)
+        .count()
+}
+
+fn shared_end(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
+    let (a, b) = (&a[..a.len() - same], &b[..b.len() - same]);
+    same + a
+        .iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count()
 }
 
 /// Lines replaced by lines; indexes into both texts.
@@ -404,6 +480,25 @@ mod tests {
     }
 
     #[test]
+    fn a_change_far_into_a_text_has_its_numbers() {
+        let line = |number: usize| format!("line {number}\r\n");
+        let old: String = (1..=5000).map(line).collect();
+        let new = old
+            .replace("line 3000\r\n", "x\r\ny\r\n")
+            .replace("line 4000\r\n", "");
+        let diff = Diff::between(&old, &new, 3);
+        assert_eq!(applied(&old, &diff), new);
+        let range = |start, end| LineRange { start, end };
+        assert_eq!(diff.changed_lines(), [range(3000, 3001), range(4001, 4001)]);
+        let starts: Vec<_> = diff
+            .hunks
+            .iter()
+            .map(|hunk| (hunk.old_start, hunk.new_start))
+            .collect();
+        assert_eq!(starts, [(2997, 2997), (3997, 3998)]);
+    }
+
+    #[test]
     fn huge_changes_become_one_block() {
         let old: String = (0..700_000).map(|line| format!("old {line}\n")).collect();
         let new: String = (0..700_000).map(|line| format!("new {line}\n")).collect();
@@ -451,6 +546,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn applying_works_between_long_shared_ends(
+            head in 0usize..100, old in text(6), new in text(6), tail in 0usize..100, context in 0usize..90,
+        ) {
+            let around = |middle: &str| format!("{}{middle}{}", "h\n".repeat(head), "t\n".repeat(tail));
+            let (old, new) = (around(&old), around(&new));
+            prop_assert_eq!(applied(&old, &Diff::between(&old, &new, context)), new);
+        }
+
         #[test]
         fn applying_the_hunks_yields_the_new_text(old in text(30), new in text(30), context in 0usize..4) {
             let diff = Diff::between(&old, &new, context);

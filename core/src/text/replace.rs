@@ -282,6 +282,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::text::Segment;
     use crate::text::samples::{text, text_and_piece};
 
     fn replaced(
@@ -427,6 +428,22 @@ mod tests {
             // Only the carriage returns of line endings may differ from what was asked for.
             let fold = |text: &str| text.replace("\r\r\n", "\n").replace("\r\n", "\n");
             prop_assert_eq!(fold(inserted), fold(&new), "{:?}", inserted);
+        }
+
+        #[test]
+        fn e4_replacing_all_leaves_no_match_behind((file, old) in text_and_piece(20), new in "[xy\n]{0,3}") {
+            let text = Text::decode(file.as_bytes()).unwrap();
+            let old = old.replace("\r\n", "\n");
+            let Ok(plan) = plan_replace(&text, &old, &new, true) else { return Ok(()) };
+            prop_assert_eq!(plan.ranges.len(), plan.splices.as_slice().len());
+            // No part that stays holds a match; the parts are texts of their own.
+            for segment in plan.splices.segments(file.as_bytes()) {
+                if let Segment::Kept(kept) = segment {
+                    let kept = Text::decode(kept).unwrap();
+                    let first = Pattern::new(&old).find_all_overlapping(&kept, 1).first;
+                    prop_assert!(first.is_empty(), "{:?}", first);
+                }
+            }
         }
 
         #[test]
