@@ -179,7 +179,7 @@ pub fn already_exists() -> FsError {
 pub fn stale() -> FsError {
     FsError::new(
         ErrorCode::StaleVersion,
-        "the file's bytes are not the ones of the expected version",
+        "the file has changed: its bytes are not those of the expected version",
     )
 }
 

@@ -1,8 +1,10 @@
 //! What is printed, and where: results on stdout, everything else on stderr.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
+use anstyle::{AnsiColor, Style};
 use seamfs::ToolResult;
+use seamfs::core::text::{Diff, DiffLineKind};
 use serde_json::{Value, json};
 
 /// Prints a line of a result; a reader that went away is no error.
@@ -29,7 +31,40 @@ pub(crate) fn result_value(session: &str, tool: &str, result: &ToolResult) -> Va
     })
 }
 
-/// Prints the text of a result.
+/// Prints the text of a result; on a terminal also the change that it made.
 pub(crate) fn text(result: &ToolResult) {
     line(&result.text);
+    if io::stdout().is_terminal() {
+        diff(result);
+    }
+}
+
+/// Prints the change that a result carries, coloured where stdout is a terminal.
+pub(crate) fn diff(result: &ToolResult) {
+    const ADDED: Style = AnsiColor::Green.on_default();
+    const REMOVED: Style = AnsiColor::Red.on_default();
+    const HEADER: Style = AnsiColor::Cyan.on_default();
+    for card in &result.presentation.diffs {
+        line(&format!("{HEADER}{}:{}{HEADER:#}", card.path, card.line));
+        let old = card.old_text.as_deref().unwrap_or_default();
+        let change = Diff::between(old, &card.new_text, 3);
+        for row in change.hunks.iter().flat_map(|hunk| &hunk.lines) {
+            let text = printable(&row.text);
+            line(&match row.kind {
+                DiffLineKind::Context => format!("  {text}"),
+                DiffLineKind::Removed => format!("{REMOVED}- {text}{REMOVED:#}"),
+                DiffLineKind::Added => format!("{ADDED}+ {text}{ADDED:#}"),
+            });
+        }
+    }
+}
+
+/// Escapes what a terminal would obey instead of show.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c.is_control() && c != '\t' {
+            true => c.escape_default().to_string(),
+            false => c.to_string(),
+        })
+        .collect()
 }
