@@ -159,10 +159,11 @@ impl PathError {
             _ => ErrorCode::InvalidPath,
         };
         let error = FsError::new(code, self.to_string()).during(Operation::Resolve);
-        // A refused path that names something above the root is not repeated: the caller knows
-        // what it asked for, and logs should not.
         match self {
-            Self::Outside(_) | Self::Blank => error,
+            Self::Blank => error,
+            // Only the last name of a path that leads out: logs and models learn nothing of what
+            // lies above the root, and the caller knows what it asked for.
+            Self::Outside(_) => error.at(shown(given.rsplit('/').next().unwrap_or_default())),
             _ => error.at(shown(given)),
         }
     }

@@ -139,12 +139,24 @@ impl StrReplaceEditor {
         let mut broken = 0;
         let mut pending = vec![(place.target().clone(), 1)];
         while let Some((folder, depth)) = pending.pop() {
-            for entry in children(scope, &folder).await? {
+            let children = match children(scope, &folder).await {
+                Ok(children) => children,
+                // One folder that cannot be listed does not lose the rest.
+                Err(error) if depth > 1 && error.code() != ErrorCode::Aborted => {
+                    broken += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for entry in children {
                 broken += usize::from(entry.metadata.is_err());
                 let child = child_path(folder.display(), entry.name.as_str());
                 let addressable = entry.name.is_addressable();
                 if entry.kind() == FileKind::Directory && depth < DEPTH && addressable {
-                    pending.push((resolve(scope, &child).await?, depth + 1));
+                    match resolve(scope, &child).await {
+                        Ok(target) => pending.push((target, depth + 1)),
+                        Err(_) => broken += 1,
+                    }
                 }
                 entries.push(OutputEntry {
                     kind: letter(entry.kind()),
@@ -323,7 +335,10 @@ fn folder_text(path: &str, entries: &[OutputEntry], broken: usize) -> String {
     text.extend(entries.iter().map(row));
     text.pop();
     if broken > 0 {
-        let _ = write!(text, "\nNote: {broken} entries could not be examined.");
+        let _ = write!(
+            text,
+            "\nNote: {broken} of the entries could not be examined or listed."
+        );
     }
     text
 }
