@@ -2,6 +2,10 @@
 //!
 //! Each provider implements [`seamfs_core::FileSystem`] and knows nothing of policies or tools.
 
+#[cfg(unix)]
+pub mod local;
 mod memory;
 
+#[cfg(unix)]
+pub use local::{Local, LocalOptions};
 pub use memory::{DEFAULT_QUOTA, Memory};

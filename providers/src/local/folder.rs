@@ -1,0 +1,128 @@
+//! Folders on the way: opened, and created where they are missing.
+
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+use rustix::io::Errno;
+use seamfs_core::{CallContext, ErrorCode, FileKind, FsError, Result, RootPath};
+
+use super::at::{self, Name};
+use super::error::{host, not_directory, not_for_the_root};
+use super::options::Durability;
+use super::publish::sync_folder;
+use super::root::Root;
+use super::walk::{NoPlace, Place, Step};
+
+/// Folders that a call created; they go again with it unless they are kept.
+#[derive(Default)]
+pub(super) struct Created(Vec<(Arc<Dir>, Name)>);
+
+impl Created {
+    /// Keeps the folders, on the disk too where that was asked for.
+    pub(super) fn keep(mut self, durability: Durability) -> Result<()> {
+        let created = std::mem::take(&mut self.0);
+        created
+            .iter()
+            .try_for_each(|(parent, _)| sync_folder(durability, parent))
+    }
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        // A folder that somebody uses by now is not empty, and stays.
+        while let Some((parent, name)) = self.0.pop() {
+            let _ = at::remove_folder(&parent, &name);
+        }
+    }
+}
+
+/// How often a walk starts again when folders vanish under it: creating and removing may race,
+/// but not for ever.
+pub(super) const MOST_RACES: usize = 100;
+
+impl Root {
+    /// Opens a target's folder, creating what is missing of it.
+    pub(super) fn make_place(&self, path: &RootPath) -> Result<(Place, Created)> {
+        let (Some(name), Some(parent)) = (path.name(), path.parent()) else {
+            return Err(not_for_the_root());
+        };
+        let (folder, created) = self.make_folders(&parent)?;
+        let place = Place {
+            folder,
+            name: Name::of(name),
+        };
+        Ok((place, created))
+    }
+
+    /// Opens a folder, creating what is missing of it.
+    pub(super) fn make_folders(&self, path: &RootPath) -> Result<(Arc<Dir>, Created)> {
+        for _ in 0..MOST_RACES {
+            let mut created = Created::default();
+            if let Some(folder) = self.try_make_folders(path, &mut created)? {
+                return Ok((folder, created));
+            }
+        }
+        Err(FsError::new(
+            ErrorCode::Busy,
+            "a folder on the way was removed again and again while it was being created",
+        ))
+    }
+
+    /// Returns none when a folder vanished on the way.
+    fn try_make_folders(
+        &self,
+        path: &RootPath,
+        created: &mut Created,
+    ) -> Result<Option<Arc<Dir>>> {
+        let mut folder = Arc::clone(&self.folder);
+        for component in path.components() {
+            let name = Name::of(component);
+            let child = match self.step(&folder, &name)? {
+                Step::Missing => match at::make_folder(&folder, &name) {
+                    Ok(()) => {
+                        created.0.push((Arc::clone(&folder), name.clone()));
+                        self.step(&folder, &name)?
+                    }
+                    Err(Errno::EXIST) => self.step(&folder, &name)?,
+                    Err(Errno::NOENT) => return Ok(None),
+                    Err(error) => return Err(host(error, "create a folder on the way")),
+                },
+                found => found,
+            };
+            folder = match child {
+                Step::Folder(child) => Arc::new(child),
+                Step::Missing => return Ok(None),
+                Step::Link | Step::Other(_) => return Err(not_directory()),
+            };
+        }
+        Ok(Some(folder))
+    }
+}
+
+/// Creates a folder and the missing ones above it.
+pub(super) fn create(
+    root: &Root,
+    path: &RootPath,
+    durability: Durability,
+    context: &CallContext,
+) -> Result<()> {
+    context.check()?;
+    if path.is_root() {
+        return Ok(());
+    }
+    match root.place(path) {
+        Ok(place) => match place.look()?.map(|stamp| stamp.kind) {
+            Some(FileKind::Directory) => return Ok(()),
+            Some(FileKind::Symlink) => return Err(super::error::not_regular(FileKind::Symlink)),
+            Some(_) => return Err(seamfs_core::cas::already_exists()),
+            None => {}
+        },
+        Err(NoPlace::Missing | NoPlace::Root) => {}
+        Err(NoPlace::Failed(error)) => return Err(error),
+    }
+    let claim = context.cancellation.begin_publication()?;
+    let (_, created) = root.make_folders(path)?;
+    created.keep(durability)?;
+    drop(claim);
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Files held open: what a mutation saw, by handle, so that nothing else can pass for it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use rustix::io::Errno;
+use seamfs_core::{ContentHash, ContentHasher, FileKind, Result, Snapshot, Version};
+
+use super::at;
+use super::error::{host, not_regular};
+use super::root::Root;
+use super::stamp::Stamp;
+use super::walk::Place;
+
+/// A regular file, open for reading, as it was at one moment.
+///
+/// While it is held its inode's number is not given to another file.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) file: File,
+    pub(super) stamp: Stamp,
+    /// When the stamp was taken.
+    pub(super) seen: SystemTime,
+}
+
+impl Held {
+    /// Opens a regular file; none when nothing is there.
+    ///
+    /// What it is decides before it is opened, for opening a device may act, and again by the
+    /// handle.
+    ///
+    /// # Errors
+    /// `FS_NOT_REGULAR_FILE` for anything else.
+    pub(super) fn open(root: &Root, place: &Place) -> Result<Option<Self>> {
+        match place.look()? {
+            None => return Ok(None),
+            Some(stamp) if stamp.kind != FileKind::File => return Err(not_regular(stamp.kind)),
+            Some(_) => {}
+        }
+        Self::open_seen(root, place)
+    }
+
+    /// Opens a file that was a regular one a moment ago.
+    pub(super) fn open_seen(root: &Root, place: &Place) -> Result<Option<Self>> {
+        let file = match at::open_file(&place.folder, &place.name) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(not_regular(FileKind::Symlink)),
+            Err(Errno::NXIO) => return Err(not_regular(FileKind::Other)),
+            Err(error) => return Err(host(error, "open the file")),
+        };
+        root.check_mount(&file)?;
+        let seen = SystemTime::now();
+        let stamp = look(&file)?;
+        if stamp.kind != FileKind::File {
+            return Err(not_regular(stamp.kind));
+        }
+        Ok(Some(Self { file, stamp, seen }))
+    }
+
+    /// Reads the whole file and names its bytes.
+    pub(super) fn snapshot(&self) -> Result<Snapshot> {
+        let bytes = Bytes::from(self.read_all()?);
+        let version = Version::of(&bytes);
+        Ok(Snapshot { bytes, version })
+    }
+
+    fn read_all(&self) -> Result<Vec<u8>> {
+        let mut file = &self.file;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        let expected = usize::try_from(self.stamp.size).unwrap_or(usize::MAX);
+        bytes
+            .try_reserve_exact(expected.saturating_add(1))
+            .map_err(|_| unreadable(io::Error::from(io::ErrorKind::OutOfMemory)))?;
+        fill(&mut file, &mut bytes, usize::MAX, self.stamp.size).map_err(unreadable)?;
+        Ok(bytes)
+    }
+
+    /// Hashes the whole file, in pieces.
+    pub(super) fn hash(&self) -> Result<ContentHash> {
+        let mut file = &self.file;
+        let mut hasher = ContentHasher::new();
+        let mut piece = vec![0; PIECE.min(usize::try_from(self.stamp.size).unwrap_or(PIECE) + 1)];
+        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => return Ok(hasher.finish()),
+                Ok(read) => hasher.update(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(unreadable(error)),
+            }
+        }
+    }
+
+    /// Looks at the same inode again.
+    pub(super) fn look_again(&self) -> Result<Stamp> {
+        look(&self.file)
+    }
+}
+
+/// How much one read asks for.
+pub(super) const PIECE: usize = 1 << 20;
+
+fn look(file: &File) -> Result<Stamp> {
+    at::look_at_handle(file).map_err(|error| host(error, "look at the open file"))
+}
+
+fn unreadable(error: io::Error) -> seamfs_core::FsError {
+    host(error, "read the file")
+}
+
+/// Appends bytes until the end of the file, or until `bytes` holds `most` of them; returns
+/// whether the end was reached.
+///
+/// A read that ends where the file was said to end, and asked for more, has met the end: it is
+/// not asked a second time.
+pub(super) fn fill(
+    file: &mut impl Read,
+    bytes: &mut Vec<u8>,
+    most: usize,
+    size: u64,
+) -> io::Result<bool> {
+    loop {
+        let room = most.saturating_sub(bytes.len());
+        if room == 0 {
+            return Ok(false);
+        }
+        let start = bytes.len();
+        let ahead = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(start);
+        let ask = room.min(ahead.saturating_add(1)).min(4 * PIECE).max(room.min(4096));
+        bytes.resize(start + ask, 0);
+        let read = file.read(&mut bytes[start..]);
+        let kept = *read.as_ref().unwrap_or(&0);
+        bytes.truncate(start + kept);
+        match read {
+            Ok(0) => return Ok(true),
+            Ok(kept) if kept < ask && bytes.len() as u64 == size => return Ok(true),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Local: a folder of the host, sandboxed, with guarded atomic mutations between processes.
+//!
+//! Every path is walked by handles, a component at a time; see `docs/local.md` for what exactly
+//! holds, against whom, and what no program can detect.
+
+mod at;
+mod attributes;
+mod blocking;
+mod error;
+mod folder;
+mod held;
+mod list;
+mod lock;
+mod look;
+mod options;
+mod publish;
+mod read;
+mod reap;
+mod remove;
+mod root;
+mod stage;
+mod staging;
+mod stamp;
+mod transfer;
+mod walk;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use cap_std::fs::Dir;
+use seamfs_core::locks::{Turn, Turns};
+use seamfs_core::{
+    Atomicity, CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, FileSystem,
+    Guarding, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
+    ResolveOptions, Result, RootPath, StatOptions, Target, TargetKey, TransferOptions,
+    TransferOutcome, Transform, WriteOptions, WriteOutcome,
+};
+
+pub use options::{DisplayRoot, Durability, LocalOptions, Mounts, UnknownChoice};
+
+use lock::FolderLock;
+use root::Root;
+use stage::Nameless;
+use write::Patience;
+
+/// A folder of the host; clones share it.
+///
+/// On a multi-thread runtime its calls run in place with [`tokio::task::block_in_place`], which
+/// must not be called from within a `LocalSet`.
+#[derive(Clone)]
+pub struct Local {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    root: Root,
+    options: LocalOptions,
+    turns: Turns<TargetKey>,
+    nameless: Nameless,
+}
+
+impl Local {
+    /// Opens an existing folder with the default options.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY` or `FS_PERMISSION_DENIED` for a root that is not a
+    /// readable folder, `FS_INVALID_PATH` for one whose name is empty or not UTF-8.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, LocalOptions::default())
+    }
+
+    /// Opens an existing folder.
+    ///
+    /// # Errors
+    /// As [`Local::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: LocalOptions) -> Result<Self> {
+        Ok(Self {
+            inner: Arc::new(Inner {
+                root: Root::open(path.as_ref(), &options)?,
+                options,
+                turns: Turns::new(),
+                nameless: Nameless::default(),
+            }),
+        })
+    }
+
+    /// Returns the root as paths show it.
+    pub fn display_root(&self) -> String {
+        self.inner.root.namespace.display_root()
+    }
+
+    /// Runs one primitive's blocking work, with the paths of its targets.
+    async fn hop<T, W>(&self, operation: Operation, target: &Target, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Arc<Inner>, &RootPath) -> Result<T> + Send + 'static,
+    {
+        let inner = Arc::clone(&self.inner);
+        let path = RootPath::from_key(target.key());
+        blocking::run(move || work(&inner, &path))
+            .await
+            .map_err(|error| error.at(target.display()).during(operation))
+    }
+
+    async fn turn(
+        &self,
+        operation: Operation,
+        target: &Target,
+        context: &CallContext,
+    ) -> Result<Turn<TargetKey>> {
+        self.inner
+            .turns
+            .turn(target.key().clone(), context.deadline)
+            .await
+            .map_err(|error| error.at(target.display()).during(operation))
+    }
+
+    /// Takes the turns of two targets, in the order of their keys so that nobody waits in a ring.
+    async fn both_turns(
+        &self,
+        operation: Operation,
+        one: &Target,
+        two: &Target,
+        context: &CallContext,
+    ) -> Result<(Turn<TargetKey>, Option<Turn<TargetKey>>)> {
+        let (low, high) = if one.key() <= two.key() { (one, two) } else { (two, one) };
+        let first = self.turn(operation, low, context).await?;
+        if low.key() == high.key() {
+            return Ok((first, None));
+        }
+        let second = self.turn(operation, high, context).await?;
+        Ok((first, Some(second)))
+    }
+}
+
+impl Inner {
+    fn lock(&self, folder: &Dir, context: &CallContext) -> Result<FolderLock> {
+        FolderLock::take(folder, context, self.options.lock_wait)
+    }
+
+    fn patience(&self, context: &CallContext) -> Patience {
+        let wait = self.options.lock_wait;
+        Patience {
+            until: context.deadline.unwrap_or_else(|| Instant::now() + wait),
+        }
+    }
+}
+
+impl fmt::Debug for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Local")
+            .field("root", &self.display_root())
+            .field("options", &self.inner.options)
+            .finish()
+    }
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.display_root())
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl FileSystem for Local {
+    fn capabilities(&self, _: Option<&Target>) -> Capabilities {
+        Capabilities {
+            hierarchy: true,
+            writable: true,
+            create: Guarding::Atomic,
+            compare_and_swap: Guarding::Atomic,
+            guarded_remove: Guarding::Atomic,
+            rename: Atomicity::Atomic,
+            copy: Atomicity::Atomic,
+            links: true,
+            modes: true,
+            case_sensitive: cfg!(not(target_vendor = "apple")),
+            cheap_versions: false,
+            max_file_bytes: None,
+        }
+    }
+
+    async fn resolve(&self, path: &str, cwd: &str, options: ResolveOptions) -> Result<Target> {
+        let inner = Arc::clone(&self.inner);
+        let (path, cwd) = (path.to_owned(), cwd.to_owned());
+        blocking::run(move || {
+            options.context.check()?;
+            inner.root.resolve(&path, &cwd, options.purpose)
+        })
+        .await
+        .map_err(|error| error.during(Operation::Resolve))
+    }
+
+    async fn stat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+        self.hop(Operation::Stat, target, move |local, path| {
+            options.context.check()?;
+            look::stat(&local.root, path)
+        })
+        .await
+    }
+
+    async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+        self.hop(Operation::Stat, target, move |local, path| {
+            options.context.check()?;
+            look::lstat(&local.root, path)
+        })
+        .await
+    }
+
+    async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
+        self.hop(Operation::Read, target, move |local, path| {
+            read::read(&local.root, path, &options)
+        })
+        .await
+    }
+
+    async fn list(&self, target: &Target, options: ListOptions) -> Result<Listing> {
+        let context = options.context.clone();
+        let names = self
+            .hop(Operation::List, target, move |local, path| {
+                list::open(local, path, &options.context)
+            })
+            .await?;
+        Ok(list::stream(Arc::clone(&self.inner), names, context))
+    }
+
+    async fn write(
+        &self,
+        target: &Target,
+        bytes: Bytes,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let turn = self.turn(Operation::Write, target, &options.context).await?;
+        self.hop(Operation::Write, target, move |local, path| {
+            let _turn = turn;
+            write::write(local, path, &bytes, &options)
+        })
+        .await
+    }
+
+    async fn edit(
+        &self,
+        target: &Target,
+        transform: Arc<dyn Transform>,
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let turn = self.turn(Operation::Edit, target, &options.context).await?;
+        self.hop(Operation::Edit, target, move |local, path| {
+            let _turn = turn;
+            write::edit(local, path, &*transform, &options)
+        })
+        .await
+    }
+
+    async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
+        let turn = self.turn(Operation::Remove, target, &options.context).await?;
+        self.hop(Operation::Remove, target, move |local, path| {
+            let _turn = turn;
+            remove::remove(local, path, &options)
+        })
+        .await
+    }
+
+    async fn rename(
+        &self,
+        from: &Target,
+        to: &Target,
+        options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        let turns = self
+            .both_turns(Operation::Rename, from, to, &options.context)
+            .await?;
+        let destination = RootPath::from_key(to.key());
+        self.hop(Operation::Rename, from, move |local, path| {
+            let _turns = turns;
+            transfer::rename(local, path, &destination, &options)
+        })
+        .await
+    }
+
+    async fn copy(
+        &self,
+        from: &Target,
+        to: &Target,
+        options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        let turns = self
+            .both_turns(Operation::Copy, from, to, &options.context)
+            .await?;
+        let destination = RootPath::from_key(to.key());
+        self.hop(Operation::Copy, from, move |local, path| {
+            let _turns = turns;
+            transfer::copy(local, path, &destination, &options)
+        })
+        .await
+    }
+
+    async fn create_dir(&self, target: &Target, options: CreateDirOptions) -> Result<()> {
+        let turn = self
+            .turn(Operation::CreateDir, target, &options.context)
+            .await?;
+        self.hop(Operation::CreateDir, target, move |local, path| {
+            let _turn = turn;
+            folder::create(&local.root, path, local.options.durability, &options.context)
+        })
+        .await
+    }
+}

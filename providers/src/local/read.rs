@@ -1,0 +1,218 @@
+//! Reading: one hop for a small file, a hop a piece for a large one.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use seamfs_core::{
+    Body, ByteStream, ContentHasher, FileKind, FsError, Operation, ReadOptions, ReadOutcome,
+    Result, RootPath, Version, cas,
+};
+
+use super::blocking;
+use super::error::{host, not_regular, too_large};
+use super::held::{Held, PIECE, fill};
+use super::root::Root;
+use super::walk::NoPlace;
+
+/// How often a small file is read again when it changed under the reader.
+const MOST_REREADS: usize = 3;
+
+/// Opens a file and reads its first piece, which is the whole of most.
+pub(super) fn read(root: &Root, path: &RootPath, options: &ReadOptions) -> Result<ReadOutcome> {
+    options.context.check()?;
+    let held = open(root, path)?;
+    let metadata = held.stamp.metadata();
+    let body = match &options.range {
+        None => whole(held, options.max_bytes, path, root)?,
+        Some(range) => {
+            let start = range.start.min(held.stamp.size);
+            let end = range.end.clamp(start, held.stamp.size.max(start));
+            part(held, start, end - start, options.max_bytes, path, root)?
+        }
+    };
+    Ok(ReadOutcome { metadata, body })
+}
+
+fn open(root: &Root, path: &RootPath) -> Result<Held> {
+    let place = root.place(path).map_err(|none| match none {
+        NoPlace::Missing => cas::not_found(),
+        NoPlace::Root => not_regular(FileKind::Directory),
+        NoPlace::Failed(error) => error,
+    })?;
+    match place.look()?.map(|stamp| stamp.kind) {
+        Some(FileKind::File) => {}
+        Some(FileKind::Symlink) if !root.leads_somewhere(path) => return Err(cas::not_found()),
+        Some(kind) => return Err(not_regular(kind)),
+        None => return Err(cas::not_found()),
+    }
+    Held::open_seen(root, &place)?.ok_or_else(cas::not_found)
+}
+
+/// Returns whole bytes in one piece, or the first one of a stream.
+fn whole(held: Held, max_bytes: Option<u64>, path: &RootPath, root: &Root) -> Result<Body> {
+    check_limit(held.stamp.size, max_bytes)?;
+    let mut first = read_piece(&held, held.stamp.size)?;
+    for _ in 0..MOST_REREADS {
+        // A writer in place was seen: what was read may be half of it.
+        let torn = first.end && !held.look_again()?.same_bytes_likely(&held.stamp);
+        let grown = !first.end && held.stamp.size <= PIECE as u64;
+        if !torn && !grown {
+            break;
+        }
+        let stamp = held.look_again()?;
+        check_limit(stamp.size, max_bytes)?;
+        first = read_piece(&held, stamp.size)?;
+        if held.look_again()? == stamp {
+            break;
+        }
+    }
+    check_limit(first.bytes.len() as u64, max_bytes)?;
+    let bytes = Bytes::from(first.bytes);
+    if first.end {
+        let version = Some(Version::of(&bytes));
+        return Ok(Body::Whole { bytes, version });
+    }
+    let mut hasher = ContentHasher::new();
+    hasher.update(&bytes);
+    Ok(Body::Stream(Box::new(FileStream {
+        delivered: bytes.len() as u64,
+        ready: Some(bytes),
+        display: root.namespace.display(path),
+        left: None,
+        max_bytes,
+        state: State::Open(held.file, Box::new(hasher)),
+    })))
+}
+
+struct First {
+    bytes: Vec<u8>,
+    end: bool,
+}
+
+fn read_piece(held: &Held, size: u64) -> Result<First> {
+    let mut file = &held.file;
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    let end = fill(&mut file, &mut bytes, PIECE + 1, size).map_err(unreadable)?;
+    Ok(First { bytes, end })
+}
+
+/// Returns a range of bytes, in one piece or as a stream; a range has no version.
+fn part(
+    held: Held,
+    start: u64,
+    length: u64,
+    max_bytes: Option<u64>,
+    path: &RootPath,
+    root: &Root,
+) -> Result<Body> {
+    check_limit(length, max_bytes)?;
+    let mut file = &held.file;
+    file.seek(SeekFrom::Start(start)).map_err(unreadable)?;
+    let most = usize::try_from(length).unwrap_or(usize::MAX).min(PIECE);
+    let mut bytes = Vec::with_capacity(most);
+    let end = fill(&mut file, &mut bytes, most, held.stamp.size).map_err(unreadable)?;
+    let bytes = Bytes::from(bytes);
+    let left = length - bytes.len() as u64;
+    if end || left == 0 {
+        return Ok(Body::Whole {
+            bytes,
+            version: None,
+        });
+    }
+    Ok(Body::Stream(Box::new(FileStream {
+        delivered: bytes.len() as u64,
+        ready: Some(bytes),
+        display: root.namespace.display(path),
+        left: Some(left),
+        max_bytes: None,
+        state: State::Open(held.file, Box::default()),
+    })))
+}
+
+fn check_limit(size: u64, max_bytes: Option<u64>) -> Result<()> {
+    match max_bytes {
+        Some(limit) if size > limit => Err(too_large(size, limit)),
+        _ => Ok(()),
+    }
+}
+
+fn unreadable(error: std::io::Error) -> FsError {
+    host(error, "read the file")
+}
+
+/// The rest of a large file, a piece a hop.
+struct FileStream {
+    ready: Option<Bytes>,
+    delivered: u64,
+    /// How many bytes of a range are still to come; none for a whole file.
+    left: Option<u64>,
+    max_bytes: Option<u64>,
+    display: String,
+    state: State,
+}
+
+enum State {
+    Open(File, Box<ContentHasher>),
+    Ended(Option<Version>),
+}
+
+#[async_trait]
+impl ByteStream for FileStream {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        if let Some(bytes) = self.ready.take()
+            && !bytes.is_empty()
+        {
+            return Ok(Some(bytes));
+        }
+        let State::Open(file, hasher) = std::mem::replace(&mut self.state, State::Ended(None))
+        else {
+            return Ok(None);
+        };
+        let most = self.left.map_or(PIECE, |left| {
+            usize::try_from(left).unwrap_or(usize::MAX).min(PIECE)
+        });
+        let (file, hasher, bytes) = blocking::run(move || next_piece(file, hasher, most))
+            .await
+            .map_err(|error| self.place(error))?;
+        self.delivered += bytes.len() as u64;
+        check_limit(self.delivered, self.max_bytes).map_err(|error| self.place(error))?;
+        if let Some(left) = &mut self.left {
+            *left -= bytes.len() as u64;
+        }
+        if bytes.is_empty() {
+            let whole = self.left.is_none();
+            self.state = State::Ended(whole.then(|| Version::from_hash(hasher.finish())));
+            return Ok(None);
+        }
+        self.state = State::Open(file, hasher);
+        Ok(Some(bytes))
+    }
+
+    fn version(&self) -> Option<Version> {
+        match &self.state {
+            State::Ended(version) => version.clone(),
+            State::Open(..) => None,
+        }
+    }
+}
+
+impl FileStream {
+    fn place(&self, error: FsError) -> FsError {
+        error.at(&self.display).during(Operation::Read)
+    }
+}
+
+fn next_piece(
+    mut file: File,
+    mut hasher: Box<ContentHasher>,
+    most: usize,
+) -> Result<(File, Box<ContentHasher>, Bytes)> {
+    let mut bytes = Vec::with_capacity(most);
+    let mut piece = (&mut file).take(most as u64);
+    piece.read_to_end(&mut bytes).map_err(unreadable)?;
+    hasher.update(&bytes);
+    Ok((file, hasher, Bytes::from(bytes)))
+}

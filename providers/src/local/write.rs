@@ -1,0 +1,248 @@
+//! Mutations of one file: whole writes, and edits.
+
+use bytes::Bytes;
+use seamfs_core::cas::{self, Attempt};
+use seamfs_core::text::{Segment, Text};
+use seamfs_core::{
+    CallContext, ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath,
+    Snapshot, Transform, Version, WriteOptions, WriteOutcome,
+};
+
+use super::Inner;
+use super::error::{not_regular, read_only, too_large};
+use super::folder::Created;
+use super::held::Held;
+use super::publish::{Outcome, Publication};
+use super::stage::NEW;
+use super::stamp::Stamp;
+use super::walk::{NoPlace, Place};
+
+/// Replaces or creates a whole file.
+pub(super) fn write(
+    local: &Inner,
+    path: &RootPath,
+    bytes: &Bytes,
+    options: &WriteOptions,
+) -> Result<WriteOutcome> {
+    let context = &options.context;
+    let patience = local.patience(context);
+    let after = ContentHash::of(bytes);
+    loop {
+        context.check()?;
+        if let Some(outcome) = try_write(local, path, bytes, after, options)? {
+            return Ok(outcome);
+        }
+        patience.again(context)?;
+    }
+}
+
+/// Returns none when somebody else was first.
+fn try_write(
+    local: &Inner,
+    path: &RootPath,
+    bytes: &Bytes,
+    after: ContentHash,
+    options: &WriteOptions,
+) -> Result<Option<WriteOutcome>> {
+    let (place, created) = place_for(local, path, &options.expected)?;
+    let publication = Publication {
+        local,
+        place: &place,
+        context: &options.context,
+        after,
+    };
+    let pieces = std::iter::once(bytes.as_ref());
+    let (outcome, before, is_new) = match writable(&place, &options.expected)? {
+        None => (publication.create(NEW, pieces)?, None, true),
+        Some(_) => {
+            let Some((old, seen)) = see(local, &place, bytes, options)? else {
+                return Ok(None);
+            };
+            let outcome = publication.replace(old, seen.as_ref(), pieces)?;
+            (outcome, seen, false)
+        }
+    };
+    let Outcome::Published(notes) = outcome else {
+        return Ok(None);
+    };
+    created.keep(local.options.durability)?;
+    let limit = options.before_limit;
+    Ok(Some(WriteOutcome {
+        created: is_new,
+        version: Version::from_hash(after),
+        before: before
+            .map(|before| before.bytes)
+            .filter(|before| both_are_text(before, bytes, limit)),
+        notes,
+    }))
+}
+
+/// Opens the target's folder, creating it only where the guard lets the file be created.
+fn place_for(local: &Inner, path: &RootPath, expected: &Expected) -> Result<(Place, Created)> {
+    if path.is_root() {
+        return Err(not_regular(FileKind::Directory));
+    }
+    match local.root.place(path) {
+        Ok(place) => Ok((place, Created::default())),
+        Err(NoPlace::Failed(error)) => Err(error),
+        Err(NoPlace::Missing | NoPlace::Root) => match expected {
+            Expected::Version(_) => Err(cas::gone()),
+            Expected::Any | Expected::Absent => local.root.make_place(path),
+        },
+    }
+}
+
+/// Checks that a file may be written here; none when nothing is there and one may be created.
+fn writable(place: &Place, expected: &Expected) -> Result<Option<Stamp>> {
+    match place.look()? {
+        Some(stamp) if stamp.kind != FileKind::File => Err(not_regular(stamp.kind)),
+        Some(_) if *expected == Expected::Absent => Err(cas::already_exists()),
+        Some(stamp) if stamp.is_protected() => Err(read_only()),
+        Some(stamp) => Ok(Some(stamp)),
+        None if matches!(expected, Expected::Version(_)) => Err(cas::gone()),
+        None => Ok(None),
+    }
+}
+
+/// Opens the file to be replaced, and reads it where the guard or the caller wants its bytes;
+/// none when it vanished.
+fn see(
+    local: &Inner,
+    place: &Place,
+    bytes: &Bytes,
+    options: &WriteOptions,
+) -> Result<Option<(Held, Option<Snapshot>)>> {
+    let Some(old) = Held::open_seen(&local.root, place)? else {
+        return Ok(None);
+    };
+    let guarded = matches!(options.expected, Expected::Version(_));
+    let wanted = old.stamp.size <= options.before_limit
+        && bytes.len() as u64 <= options.before_limit
+        && Text::decode(bytes).is_ok();
+    if !guarded && !wanted {
+        return Ok(Some((old, None)));
+    }
+    let seen = old.snapshot()?;
+    cas::check_guard(Some(&seen), &options.expected)?;
+    Ok(Some((old, Some(seen))))
+}
+
+fn both_are_text(before: &[u8], after: &[u8], limit: u64) -> bool {
+    let within = |bytes: &[u8]| bytes.len() as u64 <= limit && Text::decode(bytes).is_ok();
+    within(before) && within(after)
+}
+
+/// Checks the guard, plans, splices and publishes.
+pub(super) fn edit(
+    local: &Inner,
+    path: &RootPath,
+    transform: &dyn Transform,
+    options: &EditOptions,
+) -> Result<EditOutcome> {
+    let context = &options.context;
+    if options.expected == Expected::Absent {
+        return Err(cas::edit_of_absent());
+    }
+    let patience = local.patience(context);
+    loop {
+        context.check()?;
+        if let Some(outcome) = try_edit(local, path, transform, options)? {
+            return Ok(outcome);
+        }
+        patience.again(context)?;
+    }
+}
+
+/// Returns none when somebody else was first.
+fn try_edit(
+    local: &Inner,
+    path: &RootPath,
+    transform: &dyn Transform,
+    options: &EditOptions,
+) -> Result<Option<EditOutcome>> {
+    let loaded = load(local, path, options)?;
+    let seen = loaded.as_ref().map(|(.., seen)| seen);
+    let attempt = cas::attempt(seen, transform, &options.expected)?;
+    let (place, old, seen) = loaded.expect("an attempt on nothing is an error");
+    let edit = match attempt {
+        Attempt::Unchanged(edit) => return Ok(Some(cas::unchanged(seen, edit))),
+        Attempt::Publish(edit) => edit,
+    };
+    let after = hash_segments(edit.splices.segments(&seen.bytes));
+    let publication = Publication {
+        local,
+        place: &place,
+        context: &options.context,
+        after,
+    };
+    let pieces = edit.splices.segments(&seen.bytes).map(Segment::bytes);
+    match publication.replace(old, Some(&seen), pieces)? {
+        Outcome::Lost => Ok(None),
+        Outcome::Published(notes) => Ok(Some(EditOutcome {
+            version: Version::from_hash(after),
+            before: seen.bytes,
+            notes: edit.notes.iter().cloned().chain(notes).collect(),
+            edit,
+        })),
+    }
+}
+
+/// Loads the file to be edited; none when nothing is there.
+fn load(
+    local: &Inner,
+    path: &RootPath,
+    options: &EditOptions,
+) -> Result<Option<(Place, Held, Snapshot)>> {
+    let place = match local.root.place(path) {
+        Ok(place) => place,
+        Err(NoPlace::Missing) => return Ok(None),
+        Err(NoPlace::Root) => return Err(not_regular(FileKind::Directory)),
+        Err(NoPlace::Failed(error)) => return Err(error),
+    };
+    match place.look()? {
+        None => return Ok(None),
+        Some(stamp) if stamp.kind != FileKind::File => return Err(not_regular(stamp.kind)),
+        Some(stamp) if stamp.is_protected() => return Err(read_only()),
+        Some(stamp) if stamp.size > options.max_bytes => {
+            return Err(too_large(stamp.size, options.max_bytes));
+        }
+        Some(_) => {}
+    }
+    let Some(old) = Held::open_seen(&local.root, &place)? else {
+        return Ok(None);
+    };
+    if old.stamp.size > options.max_bytes {
+        return Err(too_large(old.stamp.size, options.max_bytes));
+    }
+    let seen = old.snapshot()?;
+    Ok(Some((place, old, seen)))
+}
+
+fn hash_segments<'a>(segments: impl Iterator<Item = Segment<'a>>) -> ContentHash {
+    let mut hasher = seamfs_core::ContentHasher::new();
+    for segment in segments {
+        hasher.update(segment.bytes());
+    }
+    hasher.finish()
+}
+
+/// How long a mutation goes on after losing races.
+pub(super) struct Patience {
+    pub(super) until: std::time::Instant,
+}
+
+impl Patience {
+    /// Lets the mutation start again.
+    ///
+    /// # Errors
+    /// `FS_BUSY` when races were lost for too long; `FS_ABORTED`.
+    pub(super) fn again(&self, context: &CallContext) -> Result<()> {
+        if std::time::Instant::now() >= self.until {
+            return Err(cas::busy());
+        }
+        if context.cancellation.is_cancelled() {
+            return context.check();
+        }
+        Ok(())
+    }
+}
