@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use percent_encoding::percent_decode_str;
 use seamfs_core::{ErrorCode, FileSystem, FsError, Operation, Result};
-use seamfs_providers::Memory;
+use seamfs_providers::local::{DisplayRoot, Durability, Mounts};
+use seamfs_providers::{Local, LocalOptions, Memory};
 
 /// Options of a storage, as `key=value` text.
 ///
@@ -72,6 +75,9 @@ impl Default for Registry {
         };
         registry.register("memory", |location, options| {
             Box::pin(async move { open_memory(&location, options) })
+        });
+        registry.register("file", |location, options| {
+            Box::pin(async move { open_local(&location, options) })
         });
         registry
     }
@@ -147,6 +153,50 @@ fn open_memory(location: &str, mut options: Options) -> Result<Arc<dyn FileSyste
         Some(text) => Memory::with_quota(parse_size("quota", &text)?),
     };
     Ok(Arc::new(memory))
+}
+
+fn open_local(location: &str, mut options: Options) -> Result<Arc<dyn FileSystem>> {
+    let path = match scheme_of(location) {
+        Some(_) => path_of_file_url(location)?,
+        None => location.to_owned(),
+    };
+    let local = LocalOptions::default()
+        .durability(choice::<Durability>(&mut options, "durability")?)
+        .display(choice::<DisplayRoot>(&mut options, "display")?)
+        .mounts(choice::<Mounts>(&mut options, "mounts")?);
+    options.finish("file")?;
+    Ok(Arc::new(Local::open_with(path, local)?))
+}
+
+/// Returns the host path of `file:///path`, `file://localhost/path` or `file:/path`.
+fn path_of_file_url(url: &str) -> Result<String> {
+    let rest = url.split_once(':').map_or("", |(_, rest)| rest);
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+    };
+    if !path.starts_with('/') || path.contains(['?', '#']) {
+        return Err(invalid(
+            "a file URL is file:///path, percent-encoded; a relative folder is written as a path",
+        ));
+    }
+    percent_decode_str(path)
+        .decode_utf8()
+        .map(|path| path.into_owned())
+        .map_err(|_| invalid("the file URL does not decode to UTF-8"))
+}
+
+/// Takes an option that is one of a few words, or its default.
+fn choice<T>(options: &mut Options, key: &'static str) -> Result<T>
+where
+    T: FromStr<Err: fmt::Display> + Default,
+{
+    match options.take(key) {
+        None => Ok(T::default()),
+        Some(word) => word
+            .parse()
+            .map_err(|error| invalid(format!("the option `{key}`: {error}"))),
+    }
 }
 
 /// Parses a number of bytes: digits, with `KiB`, `MiB` or `GiB` behind them if wanted.

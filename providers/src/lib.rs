@@ -7,5 +7,5 @@ pub mod local;
 mod memory;
 
 #[cfg(unix)]
-pub use local::{Local, LocalOptions};
+pub use local::{Durability, Local, LocalOptions};
 pub use memory::{DEFAULT_QUOTA, Memory};

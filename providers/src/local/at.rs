@@ -134,18 +134,12 @@ pub(super) fn remove_folder(folder: &Dir, name: &Name) -> rustix::io::Result<()>
 }
 
 /// Moves an entry in one step, replacing what is there.
-pub(super) fn rename(
-    from: (&Dir, &Name),
-    to: (&Dir, &Name),
-) -> rustix::io::Result<()> {
+pub(super) fn rename(from: (&Dir, &Name), to: (&Dir, &Name)) -> rustix::io::Result<()> {
     rustix::fs::renameat(from.0, from.1.as_c_str(), to.0, to.1.as_c_str())
 }
 
 /// Moves an entry in one step, to a name that nothing has; not every file system offers it.
-pub(super) fn rename_to_vacant(
-    from: (&Dir, &Name),
-    to: (&Dir, &Name),
-) -> rustix::io::Result<()> {
+pub(super) fn rename_to_vacant(from: (&Dir, &Name), to: (&Dir, &Name)) -> rustix::io::Result<()> {
     let flags = RenameFlags::NOREPLACE;
     rustix::fs::renameat_with(from.0, from.1.as_c_str(), to.0, to.1.as_c_str(), flags)
 }

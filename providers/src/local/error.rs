@@ -32,7 +32,10 @@ fn classify(error: &io::Error) -> (ErrorCode, &'static str) {
     match errno {
         Errno::NOENT => (ErrorCode::NotFound, "nothing is there"),
         Errno::EXIST => (ErrorCode::AlreadyExists, "something is there already"),
-        Errno::NOTDIR => (ErrorCode::NotDirectory, "a part of the path is not a folder"),
+        Errno::NOTDIR => (
+            ErrorCode::NotDirectory,
+            "a part of the path is not a folder",
+        ),
         Errno::ISDIR => (ErrorCode::NotRegularFile, "it is a folder"),
         Errno::LOOP => (ErrorCode::NotRegularFile, "a link was put in its place"),
         Errno::NOTEMPTY => (ErrorCode::NotEmpty, "the folder is not empty"),
@@ -40,15 +43,24 @@ fn classify(error: &io::Error) -> (ErrorCode, &'static str) {
         Errno::ROFS => (ErrorCode::ReadOnly, "the storage is read-only"),
         Errno::NOSPC => (ErrorCode::NoSpace, "the storage is full"),
         Errno::DQUOT => (ErrorCode::NoSpace, "the host's disk quota is used up"),
-        Errno::FBIG => (ErrorCode::NoSpace, "the host's limit on file sizes is reached"),
+        Errno::FBIG => (
+            ErrorCode::NoSpace,
+            "the host's limit on file sizes is reached",
+        ),
         Errno::NAMETOOLONG => (ErrorCode::InvalidPath, "the name is too long for the host"),
-        Errno::ILSEQ => (ErrorCode::InvalidPath, "the host does not store such a name"),
+        Errno::ILSEQ => (
+            ErrorCode::InvalidPath,
+            "the host does not store such a name",
+        ),
         Errno::BUSY => (
             ErrorCode::IoError,
             "it is a mount point (a bind mount, as containers use for single files), which the \
              host does not let anyone replace",
         ),
-        Errno::XDEV => (ErrorCode::Unsupported, "the two places lie on different mounts"),
+        Errno::XDEV => (
+            ErrorCode::Unsupported,
+            "the two places lie on different mounts",
+        ),
         Errno::TXTBSY => (ErrorCode::Busy, "the host is executing it"),
         Errno::MFILE | Errno::NFILE => (ErrorCode::IoError, "too many files are open"),
         Errno::MLINK => (ErrorCode::IoError, "it has too many links"),

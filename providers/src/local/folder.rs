@@ -69,11 +69,7 @@ impl Root {
     }
 
     /// Returns none when a folder vanished on the way.
-    fn try_make_folders(
-        &self,
-        path: &RootPath,
-        created: &mut Created,
-    ) -> Result<Option<Arc<Dir>>> {
+    fn try_make_folders(&self, path: &RootPath, created: &mut Created) -> Result<Option<Arc<Dir>>> {
         let mut folder = Arc::clone(&self.folder);
         for component in path.components() {
             let name = Name::of(component);

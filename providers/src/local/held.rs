@@ -129,8 +129,13 @@ pub(super) fn fill(
             return Ok(false);
         }
         let start = bytes.len();
-        let ahead = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(start);
-        let ask = room.min(ahead.saturating_add(1)).min(4 * PIECE).max(room.min(4096));
+        let ahead = usize::try_from(size)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(start);
+        let ask = room
+            .min(ahead.saturating_add(1))
+            .min(4 * PIECE)
+            .max(room.min(4096));
         bytes.resize(start + ask, 0);
         let read = file.read(&mut bytes[start..]);
         let kept = *read.as_ref().unwrap_or(&0);

@@ -25,7 +25,9 @@ mod transfer;
 mod walk;
 mod write;
 
+// Tests act from outside, where an editor or a shell would.
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests;
 
 use std::fmt;
@@ -131,7 +133,11 @@ impl Local {
         two: &Target,
         context: &CallContext,
     ) -> Result<(Turn<TargetKey>, Option<Turn<TargetKey>>)> {
-        let (low, high) = if one.key() <= two.key() { (one, two) } else { (two, one) };
+        let (low, high) = if one.key() <= two.key() {
+            (one, two)
+        } else {
+            (two, one)
+        };
         let first = self.turn(operation, low, context).await?;
         if low.key() == high.key() {
             return Ok((first, None));
@@ -239,7 +245,9 @@ impl FileSystem for Local {
         bytes: Bytes,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        let turn = self.turn(Operation::Write, target, &options.context).await?;
+        let turn = self
+            .turn(Operation::Write, target, &options.context)
+            .await?;
         self.hop(Operation::Write, target, move |local, path| {
             let _turn = turn;
             write::write(local, path, &bytes, &options)
@@ -262,7 +270,9 @@ impl FileSystem for Local {
     }
 
     async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
-        let turn = self.turn(Operation::Remove, target, &options.context).await?;
+        let turn = self
+            .turn(Operation::Remove, target, &options.context)
+            .await?;
         self.hop(Operation::Remove, target, move |local, path| {
             let _turn = turn;
             remove::remove(local, path, &options)
@@ -310,7 +320,12 @@ impl FileSystem for Local {
             .await?;
         self.hop(Operation::CreateDir, target, move |local, path| {
             let _turn = turn;
-            folder::create(&local.root, path, local.options.durability, &options.context)
+            folder::create(
+                &local.root,
+                path,
+                local.options.durability,
+                &options.context,
+            )
         })
         .await
     }

@@ -37,7 +37,11 @@ impl Root {
     pub(super) fn open(path: &Path, options: &LocalOptions) -> Result<Self> {
         let given = absolute(path)?;
         let shown = given.to_str().ok_or_else(not_utf8)?.to_owned();
-        let named = |error: FsError| error.during(Operation::Open).at(shown_root(&shown, options));
+        let named = |error: FsError| {
+            error
+                .during(Operation::Open)
+                .at(shown_root(&shown, options))
+        };
         let folder = Dir::open_ambient_dir(&given, ambient_authority())
             .map_err(|error| named(host(error, "open the workspace's root")))?;
         at::reopen_readable(&folder)

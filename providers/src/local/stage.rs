@@ -13,8 +13,8 @@ use seamfs_core::{CallContext, ContentHash, Result};
 use super::at::{self, Name};
 use super::error::host;
 use super::options::Durability;
-use super::stamp::Inode;
 use super::staging;
+use super::stamp::Inode;
 
 /// A file being written beside its target; dropped, it is gone.
 ///
@@ -165,11 +165,7 @@ impl Stage {
     }
 
     /// Gives the staged file its target's name, if nothing has it.
-    pub(super) fn publish_vacant(
-        &mut self,
-        name: &Name,
-        nameless: &Nameless,
-    ) -> Result<Vacancy> {
+    pub(super) fn publish_vacant(&mut self, name: &Name, nameless: &Nameless) -> Result<Vacancy> {
         let Some(draft) = &self.name else {
             return match at::name_file(&self.file, &self.folder, name) {
                 Ok(()) => Ok(Vacancy::Filled),

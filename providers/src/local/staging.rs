@@ -46,7 +46,11 @@ pub(super) fn draft() -> Name {
 /// Makes the name of whole bytes that will replace others.
 pub(super) fn whole(before: Option<ContentHash>, after: ContentHash) -> Name {
     let before = before.map_or_else(|| UNKNOWN.to_owned(), digits);
-    Name::of(&format!("{MARK}{:016x}-{before}-{}", random(), digits(after)))
+    Name::of(&format!(
+        "{MARK}{:016x}-{before}-{}",
+        random(),
+        digits(after)
+    ))
 }
 
 /// Makes the name under which bytes are kept that could be neither published nor discarded.
@@ -112,7 +116,12 @@ mod tests {
         let unknown = parse(whole(None, two).as_bytes()).unwrap();
         assert!(unknown.accounts_for(two) && !unknown.accounts_for(one));
         assert_eq!(parse(draft().as_bytes()), Some(Staging::Draft));
-        for name in [".seamfs-", ".seamfs-1-draft", "a.seamfs-kept-00", ".seamfs-notes.md"] {
+        for name in [
+            ".seamfs-",
+            ".seamfs-1-draft",
+            "a.seamfs-kept-00",
+            ".seamfs-notes.md",
+        ] {
             assert_eq!(parse(name.as_bytes()), None, "{name}");
         }
         assert_eq!(parse(kept(&Name::of("x")).as_bytes()), None);

@@ -37,7 +37,10 @@ const WHOLE_SECONDS: Duration = Duration::from_millis(2_100);
 
 impl Stamp {
     /// Reads what a `stat` call gave.
-    #[allow(clippy::unnecessary_cast, reason = "the fields' types differ between targets")]
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the fields' types differ between targets"
+    )]
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
             inode: Inode {
@@ -117,7 +120,10 @@ mod tests {
 
     fn at(seconds: i64, nanos: i64) -> Stamp {
         Stamp {
-            inode: Inode { device: 1, number: 2 },
+            inode: Inode {
+                device: 1,
+                number: 2,
+            },
             kind: FileKind::File,
             size: 3,
             mode: 0o644,
@@ -134,7 +140,10 @@ mod tests {
         assert!(at(99, 999_000_000).is_racy(seen));
         assert!(!at(99, 900_000_000).is_racy(seen));
         assert!(at(101, 5).is_racy(seen));
-        assert!(at(98, 0).is_racy(seen), "moments without a fraction are coarse");
+        assert!(
+            at(98, 0).is_racy(seen),
+            "moments without a fraction are coarse"
+        );
         assert!(!at(90, 0).is_racy(seen));
     }
 

@@ -97,7 +97,11 @@ fn try_rename(
     sync_folder(local.options.durability, &place.folder)?;
     sync_folder(local.options.durability, &source.place.folder)?;
     let notes = replaced.as_ref().map(broken_link).unwrap_or_default();
-    Ok(Some(transferred(source.version(), replaced.is_none(), notes)))
+    Ok(Some(transferred(
+        source.version(),
+        replaced.is_none(),
+        notes,
+    )))
 }
 
 fn transferred(version: Option<Version>, created: bool, notes: Vec<Note>) -> TransferOutcome {
@@ -242,11 +246,7 @@ fn check_destination(
 }
 
 /// Moves the entry, and replaces exactly what was checked or nothing.
-fn move_entry(
-    source: &Source,
-    place: &Place,
-    replaced: Option<&Stamp>,
-) -> rustix::io::Result<()> {
+fn move_entry(source: &Source, place: &Place, replaced: Option<&Stamp>) -> rustix::io::Result<()> {
     let from = (&*source.place.folder, &source.place.name);
     let to = (&*place.folder, &place.name);
     match replaced {
@@ -286,7 +286,11 @@ fn lock_both(
     if first == second {
         return Ok((local.lock(&one.folder, &options.context)?, None));
     }
-    let (low, high) = if first < second { (one, two) } else { (two, one) };
+    let (low, high) = if first < second {
+        (one, two)
+    } else {
+        (two, one)
+    };
     let low = local.lock(&low.folder, &options.context)?;
     let high = local.lock(&high.folder, &options.context)?;
     Ok((low, Some(high)))
@@ -347,7 +351,11 @@ fn try_copy(
         return Ok(None);
     };
     created.keep(local.options.durability)?;
-    Ok(Some(transferred(source.version(), replaced.is_none(), notes)))
+    Ok(Some(transferred(
+        source.version(),
+        replaced.is_none(),
+        notes,
+    )))
 }
 
 /// Stages a copy, a piece at a time; none when the source changed meanwhile.

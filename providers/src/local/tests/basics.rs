@@ -8,7 +8,10 @@ fn a_root_must_be_an_existing_readable_folder() {
     let parent = TempDir::new().unwrap();
     let file = parent.path().join("file");
     fs::write(&file, "").unwrap();
-    assert_eq!(code(Local::open(parent.path().join("none"))), ErrorCode::NotFound);
+    assert_eq!(
+        code(Local::open(parent.path().join("none"))),
+        ErrorCode::NotFound
+    );
     assert_eq!(code(Local::open(&file)), ErrorCode::NotDirectory);
     assert_eq!(code(Local::open("")), ErrorCode::InvalidPath);
     let odd = parent.path().join(std::ffi::OsStr::new("x"));
@@ -30,7 +33,11 @@ async fn a_small_file_is_read_whole_with_the_version_of_its_bytes() {
     let scratch = Scratch::new();
     scratch.put("a", "one\n");
     let target = scratch.target("a").await;
-    let outcome = scratch.local.read(&target, ReadOptions::default()).await.unwrap();
+    let outcome = scratch
+        .local
+        .read(&target, ReadOptions::default())
+        .await
+        .unwrap();
     assert!(matches!(&outcome.body, Body::Whole { .. }));
     let snapshot = outcome.body.collect().await.unwrap();
     assert_eq!(snapshot.version, Version::of(b"one\n"));
@@ -42,7 +49,11 @@ async fn r3_a_large_file_streams_with_the_version_of_the_bytes_delivered() {
     let text = "0123456789abcdef".repeat(200_000);
     scratch.put("big", &text);
     let target = scratch.target("big").await;
-    let outcome = scratch.local.read(&target, ReadOptions::default()).await.unwrap();
+    let outcome = scratch
+        .local
+        .read(&target, ReadOptions::default())
+        .await
+        .unwrap();
     assert!(matches!(&outcome.body, Body::Stream(_)));
     let snapshot = outcome.body.collect().await.unwrap();
     assert_eq!(snapshot.bytes, text.as_bytes());
@@ -60,7 +71,10 @@ async fn r3_the_cap_is_inclusive_and_asked_before_buffering() {
     };
     assert!(scratch.local.read(&target, capped(5)).await.is_ok());
     let error = scratch.local.read(&target, capped(4)).await.unwrap_err();
-    assert_eq!((error.code(), error.details().limit), (ErrorCode::TooLarge, Some(4)));
+    assert_eq!(
+        (error.code(), error.details().limit),
+        (ErrorCode::TooLarge, Some(4))
+    );
 }
 
 #[tokio::test]
@@ -68,7 +82,13 @@ async fn a_range_is_cut_at_the_end_and_has_no_version() {
     let scratch = Scratch::new();
     scratch.put("a", "0123456789");
     let target = scratch.target("a").await;
-    for (range, expected) in [(2..5, "234"), (8..20, "89"), (10..12, ""), (50..60, ""), (3..3, "")] {
+    for (range, expected) in [
+        (2..5, "234"),
+        (8..20, "89"),
+        (10..12, ""),
+        (50..60, ""),
+        (3..3, ""),
+    ] {
         let options = ReadOptions {
             range: Some(range),
             ..ReadOptions::default()
@@ -88,15 +108,27 @@ async fn r1_what_is_no_file_is_refused_without_opening_it() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(scratch.path("socket")).unwrap();
     for name in ["d", "fifo", "socket", "."] {
-        assert_eq!(code(scratch.read(name).await), ErrorCode::NotRegularFile, "{name}");
+        assert_eq!(
+            code(scratch.read(name).await),
+            ErrorCode::NotRegularFile,
+            "{name}"
+        );
         let refused = scratch.write(name, "x", Expected::Any).await;
         assert_eq!(code(refused), ErrorCode::NotRegularFile, "{name}");
-        assert_eq!(code(scratch.edit(name, "a", "b").await), ErrorCode::NotRegularFile, "{name}");
+        assert_eq!(
+            code(scratch.edit(name, "a", "b").await),
+            ErrorCode::NotRegularFile,
+            "{name}"
+        );
     }
     assert_eq!(code(scratch.read("none").await), ErrorCode::NotFound);
     assert_eq!(code(scratch.read("none/none").await), ErrorCode::NotFound);
     let target = scratch.target("fifo").await;
-    let found = scratch.local.stat(&target, StatOptions::default()).await.unwrap();
+    let found = scratch
+        .local
+        .stat(&target, StatOptions::default())
+        .await
+        .unwrap();
     assert_eq!(found.unwrap().kind, FileKind::Other);
 }
 
@@ -105,7 +137,10 @@ async fn p4_a_path_through_a_file_is_no_folder_and_creates_nothing() {
     let scratch = Scratch::new();
     scratch.put("f", "x");
     for path in ["f/child", "f/a/b"] {
-        assert_eq!(code(scratch.write(path, "y", Expected::Any).await), ErrorCode::NotDirectory);
+        assert_eq!(
+            code(scratch.write(path, "y", Expected::Any).await),
+            ErrorCode::NotDirectory
+        );
         assert_eq!(code(scratch.read(path).await), ErrorCode::NotDirectory);
     }
     assert_eq!(scratch.host("f"), "x");
@@ -117,7 +152,10 @@ async fn p2b_a_trailing_slash_names_a_folder() {
     scratch.put("f", "x");
     scratch.put("d/g", "x");
     assert_eq!(code(scratch.read("f/").await), ErrorCode::InvalidPath);
-    assert_eq!(code(scratch.write("new/", "x", Expected::Any).await), ErrorCode::InvalidPath);
+    assert_eq!(
+        code(scratch.write("new/", "x", Expected::Any).await),
+        ErrorCode::InvalidPath
+    );
     assert_eq!(code(scratch.read("d/").await), ErrorCode::NotRegularFile);
     assert!(!scratch.path("new").exists());
 }
@@ -134,20 +172,37 @@ async fn r5_children_are_listed_in_byte_order_with_what_they_are() {
     scratch.link("out", &scratch.outside);
     let target = scratch.target(".").await;
     let entries = scratch.local.list_all(&target).await.unwrap();
-    let seen: Vec<_> = entries.iter().map(|e| (e.name.as_str(), e.kind())).collect();
+    let seen: Vec<_> = entries
+        .iter()
+        .map(|e| (e.name.as_str(), e.kind()))
+        .collect();
     use FileKind::{Directory, File, Other, Symlink};
     assert_eq!(
         seen,
         [
-            ("B", File), ("a", File), ("a.txt", File), ("b", File), ("in", Symlink),
-            ("loop", Other), ("nowhere", Other), ("out", Other), ("sub", Directory), ("é", File),
+            ("B", File),
+            ("a", File),
+            ("a.txt", File),
+            ("b", File),
+            ("in", Symlink),
+            ("loop", Other),
+            ("nowhere", Other),
+            ("out", Other),
+            ("sub", Directory),
+            ("é", File),
         ]
     );
     assert_eq!(entries[1].metadata.as_ref().unwrap().size, Some(2));
     let file = scratch.target("a").await;
-    assert_eq!(code(scratch.local.list_all(&file).await), ErrorCode::NotDirectory);
+    assert_eq!(
+        code(scratch.local.list_all(&file).await),
+        ErrorCode::NotDirectory
+    );
     let none = scratch.target("none").await;
-    assert_eq!(code(scratch.local.list_all(&none).await), ErrorCode::NotFound);
+    assert_eq!(
+        code(scratch.local.list_all(&none).await),
+        ErrorCode::NotFound
+    );
 }
 
 #[tokio::test]
@@ -176,7 +231,13 @@ async fn b110_and_b113_nothing_beside_or_above_the_root_is_reached() {
     scratch.put("foo/x", "");
     let evil = scratch.outside.join("secret");
     let url = format!("file://{}", evil.display());
-    for path in ["../data-evil/secret", evil.to_str().unwrap(), &url, "foo/../..", ".."] {
+    for path in [
+        "../data-evil/secret",
+        evil.to_str().unwrap(),
+        &url,
+        "foo/../..",
+        "..",
+    ] {
         let error = scratch.read(path).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::SandboxDenied, "{path}");
         check_discreet(&scratch, &error);
@@ -196,7 +257,10 @@ async fn a_virtual_root_shows_nothing_of_the_host() {
     assert_eq!(scratch.local.to_string(), "/");
     assert!(!format!("{:?}", scratch.local).contains("data"));
     let above = scratch.root.to_str().unwrap();
-    assert_eq!(code(scratch.read(&format!("{above}/a/b")).await), ErrorCode::NotFound);
+    assert_eq!(
+        code(scratch.read(&format!("{above}/a/b")).await),
+        ErrorCode::NotFound
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -88,7 +88,9 @@ impl Scratch {
     async fn write(&self, path: &str, text: &str, expected: Expected) -> Result<WriteOutcome> {
         let target = self.local.target(path).await?;
         let bytes = Bytes::from(text.to_owned());
-        self.local.write(&target, bytes, WriteOptions::expecting(expected)).await
+        self.local
+            .write(&target, bytes, WriteOptions::expecting(expected))
+            .await
     }
 
     async fn edit(&self, path: &str, old: &str, new: &str) -> Result<()> {
@@ -129,7 +131,10 @@ fn code<T: std::fmt::Debug>(result: Result<T>) -> ErrorCode {
 /// Checks that an error says nothing of what lies above the root.
 fn check_discreet(scratch: &Scratch, error: &FsError) {
     let text = error.to_string();
-    assert!(!text.contains("S3CRET") && !text.contains(".seamfs-"), "{text}");
+    assert!(
+        !text.contains("S3CRET") && !text.contains(".seamfs-"),
+        "{text}"
+    );
     let above = scratch.root.parent().unwrap().to_str().unwrap();
     let root = scratch.root.to_str().unwrap();
     assert!(!text.replace(root, "").contains(above), "{text}");

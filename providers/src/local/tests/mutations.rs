@@ -13,11 +13,17 @@ fn version(text: &str) -> Expected {
 async fn w3_a_write_is_verbatim_and_creates_its_folders() {
     let scratch = Scratch::new();
     let text = "\u{feff}a\r\nb\rc";
-    let outcome = scratch.write("w1/w2/d.txt", text, Expected::Absent).await.unwrap();
+    let outcome = scratch
+        .write("w1/w2/d.txt", text, Expected::Absent)
+        .await
+        .unwrap();
     assert!(outcome.created && outcome.before.is_none());
     assert_eq!(outcome.version, Version::of(text.as_bytes()));
     assert_eq!(scratch.host("w1/w2/d.txt"), text);
-    let outcome = scratch.write("w1/w2/d.txt", "", version(text)).await.unwrap();
+    let outcome = scratch
+        .write("w1/w2/d.txt", "", version(text))
+        .await
+        .unwrap();
     assert!(!outcome.created);
     assert_eq!(outcome.before.unwrap(), text.as_bytes());
     assert_eq!(scratch.host_names("w1/w2"), ["d.txt"]);
@@ -28,7 +34,10 @@ async fn w1_absent_refuses_an_existing_file() {
     let scratch = Scratch::new();
     scratch.put("a", "1");
     let error = scratch.write("a", "2", Expected::Absent).await.unwrap_err();
-    assert_eq!((error.code(), error.operation()), (ErrorCode::AlreadyExists, Some(Operation::Write)));
+    assert_eq!(
+        (error.code(), error.operation()),
+        (ErrorCode::AlreadyExists, Some(Operation::Write))
+    );
     assert_eq!(scratch.host("a"), "1");
 }
 
@@ -39,8 +48,14 @@ async fn w2_a_version_refuses_other_bytes_and_shows_them() {
     let error = scratch.write("a", "2", version("0")).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::StaleVersion);
     assert_eq!(error.current().unwrap().bytes, "1");
-    assert_eq!(code(scratch.write("none", "2", version("0")).await), ErrorCode::StaleVersion);
-    assert_eq!(code(scratch.write("no/ne", "2", version("0")).await), ErrorCode::StaleVersion);
+    assert_eq!(
+        code(scratch.write("none", "2", version("0")).await),
+        ErrorCode::StaleVersion
+    );
+    assert_eq!(
+        code(scratch.write("no/ne", "2", version("0")).await),
+        ErrorCode::StaleVersion
+    );
     assert!(!scratch.path("no").exists());
     assert_eq!(scratch.host_names("."), ["a"]);
 }
@@ -48,12 +63,21 @@ async fn w2_a_version_refuses_other_bytes_and_shows_them() {
 #[tokio::test]
 async fn v3_the_version_of_a_mutation_guards_the_next() {
     let scratch = Scratch::new();
-    let mut last = scratch.write("a", "0", Expected::Absent).await.unwrap().version;
+    let mut last = scratch
+        .write("a", "0", Expected::Absent)
+        .await
+        .unwrap()
+        .version;
     let target = scratch.target("a").await;
     for n in 0..20 {
         let (old, new) = (n.to_string(), (n + 1).to_string());
         let guard = Expected::Version(last);
-        last = scratch.local.replace(&target, &old, &new, guard).await.unwrap().version;
+        last = scratch
+            .local
+            .replace(&target, &old, &new, guard)
+            .await
+            .unwrap()
+            .version;
     }
     assert_eq!(scratch.host("a"), "20");
 }
@@ -77,10 +101,19 @@ async fn b134_a_file_without_write_permission_is_refused_whatever_the_uid() {
     let scratch = Scratch::new();
     scratch.put("ro.txt", "keep\n");
     fs::set_permissions(scratch.path("ro.txt"), fs::Permissions::from_mode(0o444)).unwrap();
-    assert_eq!(code(scratch.edit("ro.txt", "keep", "gone").await), ErrorCode::ReadOnly);
-    assert_eq!(code(scratch.write("ro.txt", "x", Expected::Any).await), ErrorCode::ReadOnly);
+    assert_eq!(
+        code(scratch.edit("ro.txt", "keep", "gone").await),
+        ErrorCode::ReadOnly
+    );
+    assert_eq!(
+        code(scratch.write("ro.txt", "x", Expected::Any).await),
+        ErrorCode::ReadOnly
+    );
     let target = scratch.target("ro.txt").await;
-    let removed = scratch.local.remove(&target, RemoveOptions::default()).await;
+    let removed = scratch
+        .local
+        .remove(&target, RemoveOptions::default())
+        .await;
     assert_eq!(code(removed), ErrorCode::ReadOnly);
     assert_eq!(scratch.host("ro.txt"), "keep\n");
 }
@@ -95,7 +128,11 @@ async fn b117_and_b118_a_hard_link_is_broken_and_it_is_said() {
     scratch.put("s.md", "alpha\n");
     fs::hard_link(scratch.path("s.md"), scratch.path("d.md")).unwrap();
     let target = scratch.target("s.md").await;
-    let outcome = scratch.local.replace(&target, "alpha", "beta", Expected::Any).await.unwrap();
+    let outcome = scratch
+        .local
+        .replace(&target, "alpha", "beta", Expected::Any)
+        .await
+        .unwrap();
     assert_eq!(outcome.notes, [Note::HardLinkBroken { links: 2 }]);
     assert_eq!(scratch.host("d.md"), "alpha\n");
 }
@@ -110,11 +147,20 @@ async fn b126_the_longest_names_can_be_written_and_edited() {
         assert_eq!(scratch.host(&name), "2");
     }
     let long = "n".repeat(256);
-    assert_eq!(code(scratch.write(&long, "", Expected::Any).await), ErrorCode::InvalidPath);
+    assert_eq!(
+        code(scratch.write(&long, "", Expected::Any).await),
+        ErrorCode::InvalidPath
+    );
     let deep = "abcdefghij0123456789/".repeat(240) + "f";
-    assert_eq!(code(scratch.write(&deep, "", Expected::Any).await), ErrorCode::InvalidPath);
+    assert_eq!(
+        code(scratch.write(&deep, "", Expected::Any).await),
+        ErrorCode::InvalidPath
+    );
     let deepest = "d/".repeat(500) + "f";
-    scratch.write(&deepest, "1", Expected::Absent).await.unwrap();
+    scratch
+        .write(&deepest, "1", Expected::Absent)
+        .await
+        .unwrap();
     scratch.edit(&deepest, "1", "2").await.unwrap();
 }
 
@@ -127,16 +173,25 @@ async fn b215_a_folder_in_a_files_place_is_left_alone() {
     scratch.put("p/x", "1");
     let guards = [Expected::Any, Expected::Absent, version("file\n")];
     for guard in guards {
-        let written = scratch.local.write_all(&target, Bytes::from("y"), guard.clone()).await;
+        let written = scratch
+            .local
+            .write_all(&target, Bytes::from("y"), guard.clone())
+            .await;
         assert_eq!(code(written), ErrorCode::NotRegularFile, "{guard:?}");
     }
-    let edited = scratch.local.replace(&target, "file", "y", version("file\n")).await;
+    let edited = scratch
+        .local
+        .replace(&target, "file", "y", version("file\n"))
+        .await;
     assert_eq!(code(edited), ErrorCode::NotRegularFile);
     assert_eq!(scratch.host("p/x"), "1");
     let inner = scratch.target("p/n").await;
     fs::remove_dir_all(scratch.path("p")).unwrap();
     scratch.put("p", "");
-    let written = scratch.local.write_all(&inner, Bytes::new(), Expected::Any).await;
+    let written = scratch
+        .local
+        .write_all(&inner, Bytes::new(), Expected::Any)
+        .await;
     assert_eq!(code(written), ErrorCode::NotDirectory);
 }
 
@@ -145,13 +200,22 @@ async fn e1_and_e2_the_guard_comes_first() {
     let scratch = Scratch::new();
     scratch.put("a", "x x\n");
     let target = scratch.target("a").await;
-    let stale = scratch.local.replace(&target, "none", "y", version("other")).await;
+    let stale = scratch
+        .local
+        .replace(&target, "none", "y", version("other"))
+        .await;
     assert_eq!(code(stale), ErrorCode::StaleVersion);
     let none = scratch.target("none").await;
     let edited = scratch.local.replace(&none, "a", "b", version("x")).await;
     assert_eq!(code(edited), ErrorCode::StaleVersion);
-    assert_eq!(code(scratch.edit("none", "a", "b").await), ErrorCode::NotFound);
-    assert_eq!(code(scratch.edit("a", "x", "y").await), ErrorCode::AmbiguousEdit);
+    assert_eq!(
+        code(scratch.edit("none", "a", "b").await),
+        ErrorCode::NotFound
+    );
+    assert_eq!(
+        code(scratch.edit("a", "x", "y").await),
+        ErrorCode::AmbiguousEdit
+    );
 }
 
 #[tokio::test]
@@ -162,7 +226,10 @@ async fn a_withdrawn_call_changes_nothing() {
     context.cancellation.cancel();
     let target = scratch.target("a").await;
     let options = WriteOptions::expecting(Expected::Any).in_context(&context);
-    let written = scratch.local.write(&target, Bytes::from("2"), options).await;
+    let written = scratch
+        .local
+        .write(&target, Bytes::from("2"), options)
+        .await;
     assert_eq!(code(written), ErrorCode::Aborted);
     assert_eq!(scratch.host("a"), "1");
     assert_eq!(scratch.host_names("."), ["a"]);
@@ -181,12 +248,27 @@ async fn removal_is_guarded_and_takes_files_links_and_empty_folders() {
         };
         scratch.local.remove(&target, options).await
     };
-    assert_eq!(code(remove("a", version("2")).await), ErrorCode::StaleVersion);
-    assert_eq!(code(remove("a", Expected::Absent).await), ErrorCode::InvalidArgument);
+    assert_eq!(
+        code(remove("a", version("2")).await),
+        ErrorCode::StaleVersion
+    );
+    assert_eq!(
+        code(remove("a", Expected::Absent).await),
+        ErrorCode::InvalidArgument
+    );
     assert_eq!(code(remove("d", Expected::Any).await), ErrorCode::NotEmpty);
-    assert_eq!(code(remove(".", Expected::Any).await), ErrorCode::InvalidArgument);
-    assert_eq!(code(remove("none", Expected::Any).await), ErrorCode::NotFound);
-    assert_eq!(code(remove("none", version("1")).await), ErrorCode::StaleVersion);
+    assert_eq!(
+        code(remove(".", Expected::Any).await),
+        ErrorCode::InvalidArgument
+    );
+    assert_eq!(
+        code(remove("none", Expected::Any).await),
+        ErrorCode::NotFound
+    );
+    assert_eq!(
+        code(remove("none", version("1")).await),
+        ErrorCode::StaleVersion
+    );
     remove("a", version("1")).await.unwrap();
     remove("d/f", Expected::Any).await.unwrap();
     remove("d", Expected::Any).await.unwrap();
@@ -221,14 +303,33 @@ async fn b029_nothing_is_clobbered_unless_asked_under_the_right_guard() {
     for operation in [Operation::Rename, Operation::Copy] {
         let check = async |guards| code(transfer(&scratch, operation, names, guards).await);
         assert_eq!(check((Any, Absent)).await, ErrorCode::AlreadyExists);
-        assert_eq!(check((Any, version("other"))).await, ErrorCode::StaleVersion);
-        assert_eq!(check((version("other"), Any)).await, ErrorCode::StaleVersion);
-        assert_eq!((scratch.host("from.txt"), scratch.host("to.txt")), ("F\n".into(), "T\n".into()));
+        assert_eq!(
+            check((Any, version("other"))).await,
+            ErrorCode::StaleVersion
+        );
+        assert_eq!(
+            check((version("other"), Any)).await,
+            ErrorCode::StaleVersion
+        );
+        assert_eq!(
+            (scratch.host("from.txt"), scratch.host("to.txt")),
+            ("F\n".into(), "T\n".into())
+        );
     }
-    let copied = transfer(&scratch, Operation::Copy, names, (Any, version("T\n"))).await.unwrap();
-    assert_eq!((copied.created, copied.version), (false, Some(Version::of(b"F\n"))));
-    assert_eq!((scratch.host("from.txt"), scratch.host("to.txt")), ("F\n".into(), "F\n".into()));
-    let moved = transfer(&scratch, Operation::Rename, names, (version("F\n"), Any)).await.unwrap();
+    let copied = transfer(&scratch, Operation::Copy, names, (Any, version("T\n")))
+        .await
+        .unwrap();
+    assert_eq!(
+        (copied.created, copied.version),
+        (false, Some(Version::of(b"F\n")))
+    );
+    assert_eq!(
+        (scratch.host("from.txt"), scratch.host("to.txt")),
+        ("F\n".into(), "F\n".into())
+    );
+    let moved = transfer(&scratch, Operation::Rename, names, (version("F\n"), Any))
+        .await
+        .unwrap();
     assert!(!moved.created);
     assert_eq!(scratch.host_names("."), ["to.txt"]);
 }
@@ -239,9 +340,23 @@ async fn b172_transfers_create_missing_folders_and_leave_none_when_they_fail() {
     let scratch = Scratch::new();
     scratch.put("a.txt", "1\n");
     fs::set_permissions(scratch.path("a.txt"), fs::Permissions::from_mode(0o751)).unwrap();
-    transfer(&scratch, Operation::Copy, ("a.txt", "n1/n2/b.txt"), (Any, Absent)).await.unwrap();
+    transfer(
+        &scratch,
+        Operation::Copy,
+        ("a.txt", "n1/n2/b.txt"),
+        (Any, Absent),
+    )
+    .await
+    .unwrap();
     assert_eq!(scratch.mode("n1/n2/b.txt"), 0o751);
-    transfer(&scratch, Operation::Rename, ("a.txt", "m1/c.txt"), (Any, Absent)).await.unwrap();
+    transfer(
+        &scratch,
+        Operation::Rename,
+        ("a.txt", "m1/c.txt"),
+        (Any, Absent),
+    )
+    .await
+    .unwrap();
     assert_eq!(scratch.host("m1/c.txt"), "1\n");
     for operation in [Operation::Rename, Operation::Copy] {
         let failed = transfer(&scratch, operation, ("none", "x/y"), (Any, Absent)).await;
@@ -261,7 +376,10 @@ async fn renames_know_folders_and_hard_links() {
     let rename = async |from, to, guard| {
         transfer(&scratch, Operation::Rename, (from, to), (Any, guard)).await
     };
-    assert_eq!(code(rename("d", "d/x", Absent).await), ErrorCode::InvalidArgument);
+    assert_eq!(
+        code(rename("d", "d/x", Absent).await),
+        ErrorCode::InvalidArgument
+    );
     assert_eq!(code(rename("d", "e", Any).await), ErrorCode::AlreadyExists);
     assert_eq!(code(rename("h", "e", Any).await), ErrorCode::NotRegularFile);
     assert_eq!(code(rename("d", "h", Any).await), ErrorCode::NotDirectory);
@@ -281,7 +399,10 @@ async fn folders_are_created_with_what_is_missing_above_them() {
     scratch.put("f", "");
     let create = async |path: &str| {
         let target = scratch.target(path).await;
-        scratch.local.create_dir(&target, CreateDirOptions::default()).await
+        scratch
+            .local
+            .create_dir(&target, CreateDirOptions::default())
+            .await
     };
     create("a/b/c").await.unwrap();
     create("a/b/c").await.unwrap();

@@ -1,0 +1,136 @@
+//! Measuring in pairs: the subject and its twins take turns, so that drift hits all alike.
+
+use std::time::{Duration, Instant};
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// How many pairs at the least and at the most.
+    pairs: (usize, usize),
+    /// How long a row may go on beyond the least.
+    time: Duration,
+    /// The largest file, in bytes.
+    pub(crate) largest: usize,
+}
+
+impl Budget {
+    /// A minute or two for the whole table.
+    pub(crate) fn full() -> Self {
+        Self {
+            pairs: (7, 201),
+            time: Duration::from_millis(1500),
+            largest: 64 << 20,
+        }
+    }
+
+    /// A few seconds, to see that every row works.
+    pub(crate) fn quick() -> Self {
+        Self {
+            pairs: (3, 5),
+            time: Duration::from_millis(50),
+            largest: 64 << 10,
+        }
+    }
+}
+
+/// One side of a row: does the work once.
+pub(crate) type Work<'a> = Box<dyn FnMut() + 'a>;
+
+/// Collects rows and prints them.
+#[derive(Debug)]
+pub(crate) struct Harness {
+    pub(crate) budget: Budget,
+    filter: Option<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: String,
+    subject: Duration,
+    to_twin: f64,
+    to_bare: Option<f64>,
+    pairs: usize,
+}
+
+impl Harness {
+    pub(crate) fn new(budget: Budget, filter: Option<String>) -> Self {
+        Self {
+            budget,
+            filter,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Returns whether a row is wanted.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.filter
+            .as_ref()
+            .is_none_or(|filter| name.contains(filter.as_str()))
+    }
+
+    /// Measures a subject beside its twin, and beside the bare twin where there is one.
+    pub(crate) fn row(
+        &mut self,
+        name: &str,
+        mut subject: Work<'_>,
+        mut twin: Work<'_>,
+        mut bare: Option<Work<'_>>,
+    ) {
+        if !self.wants(name) {
+            return;
+        }
+        let mut run = |work: &mut Work<'_>, times: usize| {
+            let start = Instant::now();
+            (0..times).for_each(|_| work());
+            start.elapsed() / u32::try_from(times).expect("a few runs")
+        };
+        // Once to warm up, and to learn how many runs make a sample the clock can time.
+        let once = run(&mut twin, 1).max(run(&mut subject, 1));
+        let times = (200_000 / once.as_nanos().max(1)).clamp(1, 1000) as usize;
+        let (mut subjects, mut to_twin, mut to_bare) = (Vec::new(), Vec::new(), Vec::new());
+        let start = Instant::now();
+        while subjects.len() < self.budget.pairs.0
+            || (subjects.len() < self.budget.pairs.1 && start.elapsed() < self.budget.time)
+        {
+            let twin = run(&mut twin, times);
+            let subject = run(&mut subject, times);
+            subjects.push(subject);
+            to_twin.push(ratio(subject, twin));
+            if let Some(bare) = &mut bare {
+                to_bare.push(ratio(subject, run(bare, times)));
+            }
+        }
+        self.rows.push(Row {
+            name: name.to_owned(),
+            pairs: subjects.len(),
+            subject: median(&mut subjects),
+            to_twin: median(&mut to_twin),
+            to_bare: (!to_bare.is_empty()).then(|| median(&mut to_bare)),
+        });
+    }
+
+    /// Prints the table; the time is there to place a row, the ratios are the result.
+    pub(crate) fn report(&self) {
+        println!("| row | × twin | × bare twin | median | pairs |");
+        println!("|---|---:|---:|---:|---:|");
+        for row in &self.rows {
+            let bare = row
+                .to_bare
+                .map_or("—".to_owned(), |ratio| format!("{ratio:.2}"));
+            println!(
+                "| {} | {:.2} | {bare} | {:.1?} | {} |",
+                row.name, row.to_twin, row.subject, row.pairs
+            );
+        }
+    }
+}
+
+fn ratio(subject: Duration, twin: Duration) -> f64 {
+    subject.as_secs_f64() / twin.as_secs_f64().max(1e-12)
+}
+
+fn median<T: PartialOrd + Copy>(values: &mut [T]) -> T {
+    values.sort_by(|one, other| one.partial_cmp(other).expect("figures compare"));
+    values[values.len() / 2]
+}
