@@ -24,6 +24,7 @@
 //! (rules from [`policy`]) and [`tools`] together; a [`Session`] is one actor in it. Hosts that
 //! want only a part use the crates directly; nothing here is needed to.
 
+pub mod mcp;
 mod registry;
 mod workspace;
 

@@ -3,10 +3,12 @@
 mod batch;
 mod call;
 mod demo;
+mod mcp;
 mod open;
 mod show;
 mod tools;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -53,6 +55,14 @@ enum Command {
     /// Example: seamfs call -w ./project read '{"file_path": "src/main.rs", "limit": 40}'
     #[command(verbatim_doc_comment)]
     Call(call::CallArgs),
+    /// Serve the tools to an MCP client over stdin and stdout.
+    ///
+    /// Offers read, write and edit unless --tools says otherwise. The client starts the process
+    /// and ends it by closing stdin; logs go to stderr (RUST_LOG).
+    ///
+    /// Example: seamfs mcp /srv/project
+    #[command(verbatim_doc_comment)]
+    Mcp(mcp::McpArgs),
     /// Answer JSON lines: one call a line in, one result a line out.
     ///
     /// A line is {"session": "s1", "tool": "read", "args": {…}, "cwd": "src"}; session, args and
@@ -136,6 +146,7 @@ pub(crate) fn main() -> ExitCode {
 
 async fn run(command: Command) -> Outcome {
     match command {
+        Command::Mcp(args) => mcp::run(args).await,
         Command::Call(args) => call::run(args).await,
         Command::Batch(args) => batch::run(args).await,
         Command::Tools(args) => tools::run(args).await,
@@ -149,5 +160,8 @@ fn init_logs() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        // Complaining on stderr that stderr is gone would be a panic.
+        .log_internal_errors(false)
         .init();
 }

@@ -8,7 +8,7 @@ use super::{Policy, Settings};
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) workspace: Workspace,
-    cwd: String,
+    pub(crate) cwd: String,
 }
 
 impl Opened {
