@@ -128,13 +128,17 @@ pub(crate) fn confirmation(target: &Target, outcome: &WriteOutcome, bytes: &[u8]
     } else {
         "Updated"
     };
-    let lines = line_count(bytes);
-    let noun = if lines == 1 { "line" } else { "lines" };
     format!(
-        "{verb} {} ({lines} {noun}, {} bytes).",
+        "{verb} {} ({}, {}).",
         target.display(),
-        bytes.len()
+        counted(line_count(bytes), "line"),
+        counted(bytes.len(), "byte")
     )
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 pub(crate) fn presentation(target: &Target, outcome: &WriteOutcome, bytes: &[u8]) -> Presentation {
