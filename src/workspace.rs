@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seamfs_core::SandboxMode;
+use seamfs_core::escalation::Approver;
 use seamfs_core::{
     Actor, CallContext, ErrorCode, FileSystem, FsError, Gate, Purpose, ResolveOptions, Result,
     Rule, StatOptions,
 };
-use seamfs_policy::Observation;
+use seamfs_policy::{Observation, Sandbox, Sandboxed};
 use seamfs_tools::{Call, Caller, Tool, ToolSpec, Toolbox, catalogue};
 use serde_json::Value;
 
@@ -147,6 +149,8 @@ pub struct WorkspaceBuilder {
     registry: Registry,
     options: Options,
     rules: Option<Vec<Arc<dyn Rule>>>,
+    sandbox: Option<SandboxMode>,
+    approver: Option<Arc<dyn Approver>>,
     tools: Vec<Box<dyn Tool>>,
     call_limit: Duration,
 }
@@ -157,6 +161,8 @@ impl Default for WorkspaceBuilder {
             registry: Registry::default(),
             options: Options::default(),
             rules: None,
+            sandbox: None,
+            approver: None,
             tools: catalogue(),
             call_limit: CALL_LIMIT,
         }
@@ -182,6 +188,20 @@ impl WorkspaceBuilder {
     #[must_use]
     pub fn rules(mut self, rules: impl IntoIterator<Item = Arc<dyn Rule>>) -> Self {
         self.rules = Some(rules.into_iter().collect());
+        self
+    }
+
+    /// Confines mutations to a mode. Default full access.
+    #[must_use]
+    pub fn sandbox(mut self, mode: SandboxMode) -> Self {
+        self.sandbox = Some(mode);
+        self
+    }
+
+    /// Lets somebody widen the mode of single calls that ask for it.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
         self
     }
 
@@ -238,11 +258,23 @@ impl WorkspaceBuilder {
 
     /// Puts everything together over a file system that is open already.
     pub fn over(self, fs: Arc<dyn FileSystem>) -> Workspace {
-        let rules = self
+        let mut rules = self
             .rules
             .unwrap_or_else(|| vec![Arc::new(Observation::new())]);
+        let fs = match self.sandbox {
+            None => fs,
+            Some(mode) => {
+                // First, so that a call that the mode forbids is not sent to read the file.
+                rules.insert(0, Arc::new(Sandbox::new(mode)));
+                Arc::new(Sandboxed::new(fs, mode))
+            }
+        };
+        let mut gate = Gate::new(rules);
+        if let Some(approver) = self.approver {
+            gate = gate.with_approver(approver);
+        }
         Workspace {
-            toolbox: Toolbox::new(Arc::clone(&fs), Gate::new(rules), self.tools),
+            toolbox: Toolbox::new(Arc::clone(&fs), gate, self.tools),
             fs,
             call_limit: self.call_limit,
         }

@@ -80,7 +80,7 @@ impl Harness {
         if !self.wants(name) {
             return;
         }
-        let mut run = |work: &mut Work<'_>, times: usize| {
+        let run = |work: &mut Work<'_>, times: usize| {
             let start = Instant::now();
             (0..times).for_each(|_| work());
             start.elapsed() / u32::try_from(times).expect("a few runs")

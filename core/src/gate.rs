@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use crate::context::{Actor, CallContext, SandboxMode};
 use crate::error::{FsError, Operation, Result, Snapshot};
+use crate::escalation::Approver;
 use crate::target::Target;
 use crate::version::{Expected, Version};
 
@@ -167,6 +168,7 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
     rules: Arc<[Arc<dyn Rule>]>,
+    approver: Option<Arc<dyn Approver>>,
 }
 
 impl Gate {
@@ -174,7 +176,20 @@ impl Gate {
     pub fn new(rules: impl IntoIterator<Item = Arc<dyn Rule>>) -> Self {
         Self {
             rules: rules.into_iter().collect(),
+            approver: None,
         }
+    }
+
+    /// Lets somebody widen the mode of single calls.
+    #[must_use]
+    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// Returns who may widen the mode of a call.
+    pub fn approver(&self) -> Option<&dyn Approver> {
+        self.approver.as_deref()
     }
 
     /// Asks every rule; any may veto, and the first guard stands.

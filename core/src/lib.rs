@@ -21,6 +21,7 @@ pub mod capabilities;
 pub mod cas;
 pub mod context;
 pub mod error;
+pub mod escalation;
 mod ext;
 mod fs;
 pub mod gate;

@@ -98,6 +98,9 @@ pub(crate) struct Settings {
     /// Whether files must be seen before they are changed.
     #[arg(long, value_enum, default_value_t = Policy::Observe)]
     pub(crate) policy: Policy,
+    /// What may be changed: nothing, the workspace, or every mount.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::FullAccess)]
+    pub(crate) sandbox: Mode,
     /// The tools to offer: names with commas between them, or all.
     #[arg(long, value_name = "A,B|all")]
     pub(crate) tools: Option<String>,
@@ -116,6 +119,17 @@ pub(crate) enum Policy {
     Observe,
     /// No rules; mutations are unconditional and still atomic.
     None,
+}
+
+/// Which mutations are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// No mutation.
+    ReadOnly,
+    /// The workspace's own root.
+    WorkspaceWrite,
+    /// Every mount.
+    FullAccess,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -1,8 +1,8 @@
 //! Opening the workspace that the options describe.
 
-use seamfs::{ErrorCode, FsError, Result, Session, Workspace};
+use seamfs::{ErrorCode, FsError, Result, SandboxMode, Session, Workspace};
 
-use super::{Policy, Settings};
+use super::{Mode, Policy, Settings};
 
 /// A workspace and the working folder that its sessions start in.
 #[derive(Debug)]
@@ -40,6 +40,11 @@ pub(crate) async fn open(location: &str, settings: &Settings, tools: &[&str]) ->
         None if tools.is_empty() => builder,
         None => builder.tools(tools.iter().copied())?,
     };
+    match settings.sandbox {
+        Mode::ReadOnly => builder = builder.sandbox(SandboxMode::ReadOnly),
+        Mode::WorkspaceWrite => builder = builder.sandbox(SandboxMode::WorkspaceWrite),
+        Mode::FullAccess => {}
+    }
     if settings.policy == Policy::None {
         builder = builder.rules([]);
     }

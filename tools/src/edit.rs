@@ -64,6 +64,10 @@ impl Tool for Edit {
         "edit"
     }
 
+    fn mutates(&self) -> bool {
+        true
+    }
+
     fn spec(&self, facts: &GateFacts) -> ToolSpec {
         let observed = observation_sentence(
             facts,

@@ -162,6 +162,10 @@ impl Tool for StrReplaceEditor {
         "str_replace_editor"
     }
 
+    fn mutates(&self) -> bool {
+        true
+    }
+
     fn spec(&self, facts: &GateFacts) -> ToolSpec {
         let observed = observation_sentence(
             facts,

@@ -8,6 +8,7 @@ mod arguments;
 mod cards;
 mod edit;
 mod editor;
+mod escalation;
 mod mutate;
 mod read;
 mod result;

@@ -7,8 +7,8 @@ use seamfs_core::gate::{
     self, Decision, Intent, Observation, Reason, Refusal, SNAPSHOT_LIMIT, Shown,
 };
 use seamfs_core::{
-    EditOptions, EditOutcome, ErrorCode, Expected, FsError, Note, Operation, ReadOptions, Result,
-    Snapshot, StatOptions, Transform, WriteOptions, WriteOutcome,
+    CallContext, EditOptions, EditOutcome, ErrorCode, Expected, FsError, Note, Operation,
+    ReadOptions, Result, Snapshot, StatOptions, Transform, WriteOptions, WriteOutcome,
 };
 
 use crate::result::ToolError;
@@ -20,8 +20,8 @@ impl Scope {
     /// # Errors
     /// The gate's veto or the file system's refusal, explained.
     pub async fn write(&self, place: &Place, bytes: Bytes) -> Result<WriteOutcome, ToolError> {
-        let decision = self.decide(place, Operation::Write).await?;
-        let options = self.write_options(decision.expected);
+        let (decision, context) = self.decide(place, Operation::Write).await?;
+        let options = WriteOptions::expecting(decision.expected).in_context(&context);
         match self.fs.write(&place.target, bytes.clone(), options).await {
             Ok(outcome) => {
                 self.wrote(place, &outcome, &bytes);
@@ -37,7 +37,7 @@ impl Scope {
     /// `FS_ALREADY_EXISTS` for anything that exists; `FS_STALE_VERSION` when the actor saw the
     /// file and it is gone.
     pub async fn create(&self, place: &Place, bytes: Bytes) -> Result<WriteOutcome, ToolError> {
-        let decision = self.decide(place, Operation::Create).await?;
+        let (decision, context) = self.decide(place, Operation::Create).await?;
         if let Expected::Version(_) = decision.expected {
             // The actor knows of a file. Either it is there, or its absence is news to the actor:
             // nothing is created in both cases, so a race between this look and a write is none.
@@ -47,7 +47,7 @@ impl Scope {
                 None => self.refused(place, gone(place), decision.reason).await,
             });
         }
-        let options = self.write_options(Expected::Absent);
+        let options = WriteOptions::expecting(Expected::Absent).in_context(&context);
         match self.fs.write(&place.target, bytes.clone(), options).await {
             Ok(outcome) => {
                 self.wrote(place, &outcome, &bytes);
@@ -76,8 +76,8 @@ impl Scope {
         place: &Place,
         transform: Arc<dyn Transform>,
     ) -> Result<EditOutcome, ToolError> {
-        let decision = self.decide(place, Operation::Edit).await?;
-        let options = EditOptions::expecting(decision.expected).in_context(&self.context);
+        let (decision, context) = self.decide(place, Operation::Edit).await?;
+        let options = EditOptions::expecting(decision.expected).in_context(&context);
         match self.fs.edit(&place.target, transform, options).await {
             Ok(outcome) => {
                 self.edited(place, &outcome);
@@ -87,20 +87,21 @@ impl Scope {
         }
     }
 
-    async fn decide(&self, place: &Place, operation: Operation) -> Result<Decision> {
-        self.gate
+    /// Asks the gate, after whoever may widen the call's mode; returns the guard and the context
+    /// to act in.
+    async fn decide(&self, place: &Place, operation: Operation) -> Result<(Decision, CallContext)> {
+        let context = self.granted(place, operation).await?;
+        let decision = self
+            .gate
             .decide(&Intent {
                 actor: &self.actor,
                 operation,
                 target: &place.target,
                 destination: None,
-                context: &self.context,
+                context: &context,
             })
-            .await
-    }
-
-    fn write_options(&self, expected: Expected) -> WriteOptions {
-        WriteOptions::expecting(expected).in_context(&self.context)
+            .await?;
+        Ok((decision, context))
     }
 
     pub(crate) fn stat_options(&self) -> StatOptions {

@@ -88,6 +88,10 @@ impl Tool for Read {
         "read"
     }
 
+    fn mutates(&self) -> bool {
+        false
+    }
+
     fn spec(&self, facts: &GateFacts) -> ToolSpec {
         let mut input_schema = schema::<Arguments>();
         input_schema["properties"]["limit"]["maximum"] = json!(self.max_lines);

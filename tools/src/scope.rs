@@ -11,6 +11,8 @@ use seamfs_core::{
     TargetKey, Version,
 };
 
+use crate::escalation::Request;
+
 /// The turns of a toolbox: one queue for each actor's arrivals, one for each actor and target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
@@ -33,6 +35,8 @@ pub struct Scope {
     pub(crate) actor: Actor,
     pub(crate) cwd: Arc<str>,
     pub(crate) context: CallContext,
+    pub(crate) tool: &'static str,
+    pub(crate) escalation: Option<Request>,
     pub(crate) order: Order,
     pub(crate) arrival: Option<Ticket<Actor>>,
 }

@@ -8,8 +8,9 @@ use schemars::generate::SchemaSettings;
 use seamfs_core::gate::GateFacts;
 use seamfs_core::{ErrorCode, FsError, Result};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use crate::escalation;
 use crate::result::{ToolError, ToolOutput};
 use crate::scope::Scope;
 
@@ -18,6 +19,9 @@ use crate::scope::Scope;
 pub trait Tool: Debug + Send + Sync + 'static {
     /// Returns the name that calls use.
     fn name(&self) -> &'static str;
+
+    /// Returns whether calls may change files; such tools let a model ask for a wider mode.
+    fn mutates(&self) -> bool;
 
     /// Returns everything that a model is told about the tool under these rules.
     fn spec(&self, facts: &GateFacts) -> ToolSpec;
@@ -104,27 +108,9 @@ pub(crate) fn mutation_schema<T: JsonSchema>(facts: &GateFacts) -> Value {
     if facts.confined.is_some()
         && let Some(Value::Object(properties)) = schema.get_mut("properties")
     {
-        properties.extend(escalation_fields());
+        properties.extend(escalation::fields());
     }
     schema
-}
-
-fn escalation_fields() -> Map<String, Value> {
-    let fields = json!({
-        "sandbox_permissions": {
-            "type": "string",
-            "enum": ["workspace-write", "full-access"],
-            "description": "The wider mode to ask for, for this one call. Needs `justification`."
-        },
-        "justification": {
-            "type": "string",
-            "description": "Why this call needs it, for the person who decides."
-        }
-    });
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
 }
 
 /// Says how the observation policy concerns a mutating tool, when it is on.

@@ -13,8 +13,9 @@ use tokio::task::JoinHandle;
 
 use crate::edit::Edit;
 use crate::editor::StrReplaceEditor;
+use crate::escalation;
 use crate::read::Read;
-use crate::result::{ToolError, ToolResult};
+use crate::result::{ToolError, ToolOutput, ToolResult};
 use crate::scope::{Order, Scope};
 use crate::tool::{Tool, ToolSpec};
 use crate::write::Write;
@@ -117,11 +118,13 @@ impl Toolbox {
                 actor: Some(caller.actor.clone()),
                 ..context
             },
+            tool: tool.name(),
+            escalation: None,
             arrival: Some(self.inner.order.arrive(&caller.actor)),
             order: self.inner.order.clone(),
         };
         let task = tokio::spawn(async move {
-            let outcome = tool.run(&mut scope, arguments).await;
+            let outcome = run(&*tool, &mut scope, arguments).await;
             tracing::debug!(
                 tool = tool.name(),
                 actor = %scope.actor,
@@ -152,6 +155,18 @@ impl Toolbox {
             format!("there is no tool `{name}`; there are {}", names.join(", ")),
         )
     }
+}
+
+/// Runs a tool, after what the call asks for beside the tool's own arguments was taken out.
+async fn run(
+    tool: &dyn Tool,
+    scope: &mut Scope,
+    mut arguments: Value,
+) -> Result<ToolOutput, ToolError> {
+    if tool.mutates() {
+        scope.escalation = escalation::take(&scope.gate.facts(), &mut arguments)?;
+    }
+    tool.run(scope, arguments).await
 }
 
 /// A call under way; a future of its result.

@@ -60,6 +60,10 @@ impl Tool for Write {
         "write"
     }
 
+    fn mutates(&self) -> bool {
+        true
+    }
+
     fn spec(&self, facts: &GateFacts) -> ToolSpec {
         let observed = observation_sentence(
             facts,
