@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::stamp::Stamp;
@@ -76,6 +76,15 @@ pub(super) fn look(folder: &Dir, name: &Name) -> rustix::io::Result<Option<Stamp
         Ok(stat) => Ok(Some(Stamp::of(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Asks whether this process may write an entry; a kernel that cannot say so lets it.
+pub(super) fn check_writable(folder: &Dir, name: &Name) -> rustix::io::Result<()> {
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    match rustix::fs::accessat(folder, name.as_c_str(), Access::WRITE_OK, flags) {
+        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -51,9 +51,8 @@ impl FolderLock {
             if tries < EAGER_TRIES {
                 thread::yield_now();
             } else {
-                // The kernel offers no wait with a deadline for this lock; a nap between polls is
-                // what is left, and it hides no race: the lock itself decides.
-                #[allow(clippy::disallowed_methods)]
+                // Another process's lock gives no sign when it is free; asking the kernel to wait
+                // for it would not end at a deadline.
                 thread::sleep(nap.min(deadline.saturating_duration_since(Instant::now())));
                 nap = (nap * 2).min(LONGEST_NAP);
             }

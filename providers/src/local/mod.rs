@@ -3,6 +3,13 @@
 //! Every path is walked by handles, a component at a time; see `docs/local.md` for what exactly
 //! holds, against whom, and what no program can detect.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the one place where host files are touched; the files here were opened by \
+              handle and one name"
+)]
+
 mod at;
 mod attributes;
 mod blocking;
@@ -12,6 +19,7 @@ mod held;
 mod list;
 mod lock;
 mod look;
+mod moment;
 mod options;
 mod publish;
 mod read;
@@ -25,9 +33,7 @@ mod transfer;
 mod walk;
 mod write;
 
-// Tests act from outside, where an editor or a shell would.
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)]
 mod tests;
 
 use std::fmt;
@@ -40,8 +46,8 @@ use bytes::Bytes;
 use cap_std::fs::Dir;
 use seamfs_core::locks::{Turn, Turns};
 use seamfs_core::{
-    Atomicity, CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, FileSystem,
-    Guarding, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
+    Atomicity, CallContext, Cancellation, Capabilities, CreateDirOptions, EditOptions, EditOutcome, FileSystem,
+    FsError, Guarding, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
     ResolveOptions, Result, RootPath, StatOptions, Target, TargetKey, TransferOptions,
     TransferOutcome, Transform, WriteOptions, WriteOutcome,
 };
@@ -49,6 +55,7 @@ use seamfs_core::{
 pub use options::{DisplayRoot, Durability, LocalOptions, Mounts, UnknownChoice};
 
 use lock::FolderLock;
+use reap::Swept;
 use root::Root;
 use stage::Nameless;
 use write::Patience;
@@ -67,6 +74,7 @@ struct Inner {
     options: LocalOptions,
     turns: Turns<TargetKey>,
     nameless: Nameless,
+    swept: Swept,
 }
 
 impl Local {
@@ -90,6 +98,7 @@ impl Local {
                 options,
                 turns: Turns::new(),
                 nameless: Nameless::default(),
+                swept: Swept::default(),
             }),
         })
     }
@@ -99,7 +108,25 @@ impl Local {
         self.inner.root.namespace.display_root()
     }
 
-    /// Runs one primitive's blocking work, with the paths of its targets.
+    /// Runs a mutation's blocking work; dropping the future withdraws the call.
+    async fn mutate<T, W>(
+        &self,
+        operation: Operation,
+        target: &Target,
+        context: &CallContext,
+        work: W,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Arc<Inner>, &RootPath) -> Result<T> + Send + 'static,
+    {
+        let withdrawal = WithdrawOnDrop(Some(context.cancellation.clone()));
+        let result = self.hop(operation, target, work).await;
+        withdrawal.defuse();
+        result
+    }
+
+    /// Runs one primitive's blocking work, with the path of its target.
     async fn hop<T, W>(&self, operation: Operation, target: &Target, work: W) -> Result<T>
     where
         T: Send + 'static,
@@ -109,7 +136,7 @@ impl Local {
         let path = RootPath::from_key(target.key());
         blocking::run(move || work(&inner, &path))
             .await
-            .map_err(|error| error.at(target.display()).during(operation))
+            .map_err(|error| beside(error, target).at(target.display()).during(operation))
     }
 
     async fn turn(
@@ -133,17 +160,39 @@ impl Local {
         two: &Target,
         context: &CallContext,
     ) -> Result<(Turn<TargetKey>, Option<Turn<TargetKey>>)> {
-        let (low, high) = if one.key() <= two.key() {
-            (one, two)
-        } else {
-            (two, one)
-        };
+        let (low, high) = if one.key() <= two.key() { (one, two) } else { (two, one) };
         let first = self.turn(operation, low, context).await?;
         if low.key() == high.key() {
             return Ok((first, None));
         }
         let second = self.turn(operation, high, context).await?;
         Ok((first, Some(second)))
+    }
+}
+
+/// Spells the name of kept bytes as a path beside the target, which `resolve` accepts.
+fn beside(error: FsError, target: &Target) -> FsError {
+    let Some(name) = error.details().kept_at.clone() else {
+        return error;
+    };
+    let folder = target.display().rsplit_once('/').map_or("", |(folder, _)| folder);
+    error.with_details(|details| details.kept_at = Some(format!("{folder}/{name}")))
+}
+
+/// Withdraws a call whose future is dropped while its work runs on another thread.
+struct WithdrawOnDrop(Option<Cancellation>);
+
+impl WithdrawOnDrop {
+    fn defuse(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for WithdrawOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancellation) = &self.0 {
+            cancellation.cancel();
+        }
     }
 }
 
@@ -245,10 +294,9 @@ impl FileSystem for Local {
         bytes: Bytes,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        let turn = self
-            .turn(Operation::Write, target, &options.context)
-            .await?;
-        self.hop(Operation::Write, target, move |local, path| {
+        let turn = self.turn(Operation::Write, target, &options.context).await?;
+        let context = options.context.clone();
+        self.mutate(Operation::Write, target, &context, move |local, path| {
             let _turn = turn;
             write::write(local, path, &bytes, &options)
         })
@@ -262,7 +310,8 @@ impl FileSystem for Local {
         options: EditOptions,
     ) -> Result<EditOutcome> {
         let turn = self.turn(Operation::Edit, target, &options.context).await?;
-        self.hop(Operation::Edit, target, move |local, path| {
+        let context = options.context.clone();
+        self.mutate(Operation::Edit, target, &context, move |local, path| {
             let _turn = turn;
             write::edit(local, path, &*transform, &options)
         })
@@ -270,10 +319,9 @@ impl FileSystem for Local {
     }
 
     async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
-        let turn = self
-            .turn(Operation::Remove, target, &options.context)
-            .await?;
-        self.hop(Operation::Remove, target, move |local, path| {
+        let turn = self.turn(Operation::Remove, target, &options.context).await?;
+        let context = options.context.clone();
+        self.mutate(Operation::Remove, target, &context, move |local, path| {
             let _turn = turn;
             remove::remove(local, path, &options)
         })
@@ -290,7 +338,8 @@ impl FileSystem for Local {
             .both_turns(Operation::Rename, from, to, &options.context)
             .await?;
         let destination = RootPath::from_key(to.key());
-        self.hop(Operation::Rename, from, move |local, path| {
+        let context = options.context.clone();
+        self.mutate(Operation::Rename, from, &context, move |local, path| {
             let _turns = turns;
             transfer::rename(local, path, &destination, &options)
         })
@@ -307,7 +356,8 @@ impl FileSystem for Local {
             .both_turns(Operation::Copy, from, to, &options.context)
             .await?;
         let destination = RootPath::from_key(to.key());
-        self.hop(Operation::Copy, from, move |local, path| {
+        let context = options.context.clone();
+        self.mutate(Operation::Copy, from, &context, move |local, path| {
             let _turns = turns;
             transfer::copy(local, path, &destination, &options)
         })
@@ -318,14 +368,10 @@ impl FileSystem for Local {
         let turn = self
             .turn(Operation::CreateDir, target, &options.context)
             .await?;
-        self.hop(Operation::CreateDir, target, move |local, path| {
+        let context = options.context.clone();
+        self.mutate(Operation::CreateDir, target, &context, move |local, path| {
             let _turn = turn;
-            folder::create(
-                &local.root,
-                path,
-                local.options.durability,
-                &options.context,
-            )
+            folder::create(&local.root, path, local.options.durability, &options.context)
         })
         .await
     }

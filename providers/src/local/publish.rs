@@ -10,6 +10,7 @@ use super::at::{self, Name};
 use super::attributes;
 use super::error::{host, not_regular, read_only};
 use super::held::{Held, PIECE};
+use super::moment::{Moment, reached};
 use super::options::Durability;
 use super::stage::{PRIVATE, Stage, Vacancy};
 use super::staging;
@@ -63,7 +64,9 @@ impl Publication<'_> {
         let Some(mut stage) = Stage::create(&self.place.folder, mode, nameless)? else {
             return Ok(Outcome::Lost);
         };
+        reached(Moment::Created);
         stage.fill(pieces, self.context)?;
+        reached(Moment::Filled);
         self.create_from(stage)
     }
 
@@ -92,7 +95,9 @@ impl Publication<'_> {
         let Some(mut stage) = Stage::create(folder, PRIVATE, &self.local.nameless)? else {
             return Ok(Outcome::Lost);
         };
+        reached(Moment::Created);
         stage.fill(pieces, self.context)?;
+        reached(Moment::Filled);
         let notes = attributes::keep(&old, &stage.file)?;
         stage.sync(self.local.options.durability)?;
         self.context.check()?;
@@ -131,9 +136,11 @@ impl Publication<'_> {
             return Ok(Outcome::Lost);
         };
         let mut notes = keeping.into_notes();
+        reached(Moment::Verified);
         if !stage.give_name(before, self.after, &self.local.nameless)? {
             return Ok(Outcome::Lost);
         }
+        reached(Moment::Named);
         if verified.stamp.links > 1 {
             notes.push(Note::HardLinkBroken {
                 links: verified.stamp.links,
@@ -148,6 +155,7 @@ impl Publication<'_> {
         if !outcome {
             return Ok(Outcome::Lost);
         }
+        self.local.swept.remember(&lock);
         let folder = lock.unlock();
         sync_handle(self.local.options.durability, &folder)?;
         Ok(Outcome::Published(notes))
@@ -212,6 +220,7 @@ impl Publication<'_> {
             Err(error) if at::is_not_offered(error) => return self.take_over(stage),
             Err(error) => return Err(unpublished(error)),
         }
+        reached(Moment::Exchanged);
         // From here on the staging name holds what was there: it is removed only once known.
         stage.release();
         let displaced = Place {

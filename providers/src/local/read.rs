@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs_core::{
-    Body, ByteStream, ContentHasher, FileKind, FsError, Operation, ReadOptions, ReadOutcome,
+    Body, ByteStream, CallContext, ContentHasher, FileKind, FsError, Operation, ReadOptions, ReadOutcome,
     Result, RootPath, Version, cas,
 };
 
@@ -25,11 +26,11 @@ pub(super) fn read(root: &Root, path: &RootPath, options: &ReadOptions) -> Resul
     let held = open(root, path)?;
     let metadata = held.stamp.metadata();
     let body = match &options.range {
-        None => whole(held, options.max_bytes, path, root)?,
+        None => whole(root, path, held, options)?,
         Some(range) => {
             let start = range.start.min(held.stamp.size);
             let end = range.end.clamp(start, held.stamp.size.max(start));
-            part(held, start, end - start, options.max_bytes, path, root)?
+            part(root, path, held, start..end, options)?
         }
     };
     Ok(ReadOutcome { metadata, body })
@@ -51,7 +52,8 @@ fn open(root: &Root, path: &RootPath) -> Result<Held> {
 }
 
 /// Returns whole bytes in one piece, or the first one of a stream.
-fn whole(held: Held, max_bytes: Option<u64>, path: &RootPath, root: &Root) -> Result<Body> {
+fn whole(root: &Root, path: &RootPath, held: Held, options: &ReadOptions) -> Result<Body> {
+    let max_bytes = options.max_bytes;
     check_limit(held.stamp.size, max_bytes)?;
     let mut first = read_piece(&held, held.stamp.size)?;
     for _ in 0..MOST_REREADS {
@@ -82,6 +84,7 @@ fn whole(held: Held, max_bytes: Option<u64>, path: &RootPath, root: &Root) -> Re
         display: root.namespace.display(path),
         left: None,
         max_bytes,
+        context: options.context.clone(),
         state: State::Open(held.file, Box::new(hasher)),
     })))
 }
@@ -101,16 +104,16 @@ fn read_piece(held: &Held, size: u64) -> Result<First> {
 
 /// Returns a range of bytes, in one piece or as a stream; a range has no version.
 fn part(
-    held: Held,
-    start: u64,
-    length: u64,
-    max_bytes: Option<u64>,
-    path: &RootPath,
     root: &Root,
+    path: &RootPath,
+    held: Held,
+    range: Range<u64>,
+    options: &ReadOptions,
 ) -> Result<Body> {
-    check_limit(length, max_bytes)?;
+    let length = range.end - range.start;
+    check_limit(length, options.max_bytes)?;
     let mut file = &held.file;
-    file.seek(SeekFrom::Start(start)).map_err(unreadable)?;
+    file.seek(SeekFrom::Start(range.start)).map_err(unreadable)?;
     let most = usize::try_from(length).unwrap_or(usize::MAX).min(PIECE);
     let mut bytes = Vec::with_capacity(most);
     let end = fill(&mut file, &mut bytes, most, held.stamp.size).map_err(unreadable)?;
@@ -128,6 +131,7 @@ fn part(
         display: root.namespace.display(path),
         left: Some(left),
         max_bytes: None,
+        context: options.context.clone(),
         state: State::Open(held.file, Box::default()),
     })))
 }
@@ -150,6 +154,7 @@ struct FileStream {
     /// How many bytes of a range are still to come; none for a whole file.
     left: Option<u64>,
     max_bytes: Option<u64>,
+    context: CallContext,
     display: String,
     state: State,
 }
@@ -174,9 +179,12 @@ impl ByteStream for FileStream {
         let most = self.left.map_or(PIECE, |left| {
             usize::try_from(left).unwrap_or(usize::MAX).min(PIECE)
         });
-        let (file, hasher, bytes) = blocking::run(move || next_piece(file, hasher, most))
-            .await
-            .map_err(|error| self.place(error))?;
+        let context = self.context.clone();
+        let read = blocking::run(move || {
+            context.check()?;
+            next_piece(file, hasher, most)
+        });
+        let (file, hasher, bytes) = read.await.map_err(|error| self.place(error))?;
         self.delivered += bytes.len() as u64;
         check_limit(self.delivered, self.max_bytes).map_err(|error| self.place(error))?;
         if let Some(left) = &mut self.left {

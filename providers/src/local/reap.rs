@@ -1,10 +1,12 @@
 //! Recovery: what killed writers left is found, and goes if its content accounts for itself.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, RawDir};
 use seamfs_core::FileKind;
 
 use super::Inner;
@@ -12,14 +14,50 @@ use super::at::{self, Name};
 use super::held::Held;
 use super::lock::FolderLock;
 use super::staging::{self, Staging};
+use super::stamp::{Inode, Moment};
 use super::walk::Place;
 
 /// How many names a mutation looks through for leftovers at the most: it must not read a huge
 /// folder for every edit. A listing, which reads them all, meets the rest.
 const MOST_NAMES: usize = 2_000;
 
+/// Which folders hold nothing but what was there when this process looked last.
+///
+/// A folder's own time moves whenever a name appears in it. While it is what our last publication
+/// made it, no other process left anything there, and a mutation need not look.
+#[derive(Debug, Default)]
+pub(super) struct Swept(Mutex<HashMap<Inode, Moment>>);
+
+/// How many folders are remembered; then all are forgotten, which costs a look at each.
+const MOST_FOLDERS: usize = 1_024;
+
+impl Swept {
+    fn is_clean(&self, lock: &FolderLock) -> bool {
+        let Ok(stamp) = at::look_at_handle(lock.folder()) else {
+            return false;
+        };
+        let folders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        folders.get(&stamp.inode) == Some(&stamp.modified)
+    }
+
+    /// Remembers a locked folder as this process leaves it.
+    pub(super) fn remember(&self, lock: &FolderLock) {
+        let Ok(stamp) = at::look_at_handle(lock.folder()) else {
+            return;
+        };
+        let mut folders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if folders.len() >= MOST_FOLDERS {
+            folders.clear();
+        }
+        folders.insert(stamp.inode, stamp.modified);
+    }
+}
+
 /// Removes leftovers from a locked folder, where they can be found quickly.
 pub(super) fn sweep(local: &Inner, folder: &Arc<Dir>, lock: &FolderLock) {
+    if local.swept.is_clean(lock) {
+        return;
+    }
     for name in leftovers(lock.folder()) {
         reap(local, folder, name, lock);
     }
@@ -39,16 +77,19 @@ pub(super) fn sweep_found(local: &Inner, folder: &Arc<Dir>, names: Vec<Name>) {
 }
 
 fn leftovers(folder: &OwnedFd) -> Vec<Name> {
-    let Ok(entries) = rustix::fs::Dir::read_from(folder) else {
-        return Vec::new();
-    };
-    entries
-        .take(MOST_NAMES)
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name().to_bytes().to_vec())
-        .filter(|name| staging::parse(name).is_some())
-        .filter_map(Name::new)
-        .collect()
+    let mut buffer = [MaybeUninit::uninit(); 16 << 10];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    let mut leftovers = Vec::new();
+    for _ in 0..MOST_NAMES {
+        let Some(Ok(entry)) = entries.next() else {
+            break;
+        };
+        let name = entry.file_name().to_bytes();
+        if staging::parse(name).is_some() {
+            leftovers.extend(Name::new(name));
+        }
+    }
+    leftovers
 }
 
 /// Removes one leftover if it is a file whose content its name accounts for.

@@ -41,7 +41,7 @@ impl Nameless {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Inode {
 }
 
 /// A moment by the host's clock.
-type Moment = (i64, i64);
+pub(super) type Moment = (i64, i64);
 
 /// What the host says of an entry: its identity, and every figure that moves when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct Stamp {
     pub(super) mode: u32,
     pub(super) links: u64,
     pub(super) owner: (u32, u32),
-    modified: Moment,
+    pub(super) modified: Moment,
     changed: Moment,
 }
 

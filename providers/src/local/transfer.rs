@@ -10,7 +10,7 @@ use seamfs_core::{
 
 use super::Inner;
 use super::at;
-use super::error::{host, no_folder, not_for_the_root, not_regular, read_only};
+use super::error::{host, no_folder, not_for_the_root, not_regular};
 use super::folder::Created;
 use super::held::{Held, PIECE};
 use super::lock::FolderLock;
@@ -235,9 +235,7 @@ fn check_destination(
         (_, FileKind::File) => {}
         (_, kind) => return Err(not_regular(kind)),
     }
-    if stamp.is_protected() {
-        return Err(read_only());
-    }
+    place.check_permission(&stamp)?;
     if let Expected::Version(_) = expected {
         let held = Held::open(&local.root, place)?.ok_or_else(cas::gone)?;
         check_hash(&held, held.hash()?, expected)?;

@@ -13,7 +13,7 @@ use seamfs_core::path::PathError;
 use seamfs_core::{ErrorCode, FileKind, FsError, Purpose, Result, RootPath, Target};
 
 use super::at::{self, Name};
-use super::error::{host, leads_outside, not_directory};
+use super::error::{host, leads_outside, not_directory, read_only};
 use super::root::{Root, steps};
 use super::stamp::Stamp;
 
@@ -40,6 +40,20 @@ impl Place {
     /// Looks at the entry.
     pub(super) fn look(&self) -> Result<Option<Stamp>> {
         at::look(&self.folder, &self.name).map_err(|error| host(error, "look at it"))
+    }
+
+    /// Checks that the bytes of a file seen here may be replaced.
+    ///
+    /// A rename asks only for the folder's permission; the file's own is asked here, so that what
+    /// its owner protected stays protected.
+    pub(super) fn check_permission(&self, stamp: &Stamp) -> Result<()> {
+        if stamp.is_protected() {
+            return Err(read_only());
+        }
+        if stamp.owner.0 == rustix::process::geteuid().as_raw() {
+            return Ok(());
+        }
+        at::check_writable(&self.folder, &self.name).map_err(|error| host(error, "write the file"))
     }
 }
 

@@ -9,7 +9,7 @@ use seamfs_core::{
 };
 
 use super::Inner;
-use super::error::{not_regular, read_only, too_large};
+use super::error::{not_regular, too_large};
 use super::folder::Created;
 use super::held::Held;
 use super::publish::{Outcome, Publication};
@@ -97,8 +97,7 @@ fn writable(place: &Place, expected: &Expected) -> Result<Option<Stamp>> {
     match place.look()? {
         Some(stamp) if stamp.kind != FileKind::File => Err(not_regular(stamp.kind)),
         Some(_) if *expected == Expected::Absent => Err(cas::already_exists()),
-        Some(stamp) if stamp.is_protected() => Err(read_only()),
-        Some(stamp) => Ok(Some(stamp)),
+        Some(stamp) => place.check_permission(&stamp).map(|()| Some(stamp)),
         None if matches!(expected, Expected::Version(_)) => Err(cas::gone()),
         None => Ok(None),
     }
@@ -202,11 +201,12 @@ fn load(
     match place.look()? {
         None => return Ok(None),
         Some(stamp) if stamp.kind != FileKind::File => return Err(not_regular(stamp.kind)),
-        Some(stamp) if stamp.is_protected() => return Err(read_only()),
-        Some(stamp) if stamp.size > options.max_bytes => {
-            return Err(too_large(stamp.size, options.max_bytes));
+        Some(stamp) => {
+            place.check_permission(&stamp)?;
+            if stamp.size > options.max_bytes {
+                return Err(too_large(stamp.size, options.max_bytes));
+            }
         }
-        Some(_) => {}
     }
     let Some(old) = Held::open_seen(&local.root, &place)? else {
         return Ok(None);

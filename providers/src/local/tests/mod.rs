@@ -1,6 +1,10 @@
 //! Claims about the provider, through its own face.
 
+mod alarms;
 mod basics;
+mod crashes;
+mod foreign;
+
 mod links;
 mod mutations;
 
@@ -138,4 +142,27 @@ fn check_discreet(scratch: &Scratch, error: &FsError) {
     let above = scratch.root.parent().unwrap().to_str().unwrap();
     let root = scratch.root.to_str().unwrap();
     assert!(!text.replace(root, "").contains(above), "{text}");
+}
+
+/// Returns a number from the environment, for runs longer than a test's.
+fn from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Runs one test function of this binary in a process of its own, with a task in its environment.
+fn child(test: &str, environment: &[(&str, &str)]) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args([&format!("local::tests::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
+    command.envs(environment.iter().copied());
+    command
+}
+
+/// Returns what a test function run by [`child`] is to do; none in an ordinary run.
+fn task(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Runs a future that needs no runtime.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    futures::executor::block_on(future)
 }
