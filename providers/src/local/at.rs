@@ -70,6 +70,12 @@ pub(super) fn open_file(folder: &Dir, name: &Name) -> rustix::io::Result<File> {
     rustix::fs::openat(folder, name.as_c_str(), flags, Mode::empty()).map(File::from)
 }
 
+/// Holds an entry of any kind without opening it, so that its inode stays its own.
+pub(super) fn hold(folder: &Dir, name: &Name) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name.as_c_str(), flags, Mode::empty())
+}
+
 /// Looks at an entry; none when nothing is there.
 pub(super) fn look(folder: &Dir, name: &Name) -> rustix::io::Result<Option<Stamp>> {
     match rustix::fs::statat(folder, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {

@@ -29,6 +29,7 @@ mod root;
 mod stage;
 mod staging;
 mod stamp;
+mod stranded;
 mod transfer;
 mod walk;
 mod write;

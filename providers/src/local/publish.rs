@@ -6,25 +6,27 @@ use seamfs_core::{
     CallContext, ContentHash, ErrorCode, Expected, FileKind, FsError, Note, Result, Snapshot, cas,
 };
 
-use super::at::{self, Name};
+use super::at;
 use super::attributes;
 use super::error::{host, not_regular, read_only};
 use super::held::{Held, PIECE};
 use super::moment::{Moment, reached};
 use super::options::Durability;
+use super::lock::FolderLock;
 use super::stage::{PRIVATE, Stage, Vacancy};
-use super::staging;
-use super::stamp::{Inode, Stamp};
+use super::stamp::Stamp;
+use super::stranded::Stranded;
 use super::walk::Place;
 use super::{Inner, reap};
 
 /// How a publication ended.
-#[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum Outcome<'a> {
     /// The new bytes stand.
     Published(Vec<Note>),
     /// Somebody else was first, and nothing was changed.
     Lost,
+    /// The new bytes have the name, and something else came out than was to be replaced.
+    Stranded(Stranded<'a>),
 }
 
 /// Whose attributes the file has after its bytes were replaced.
@@ -53,13 +55,13 @@ pub(super) struct Publication<'a> {
     pub(super) after: ContentHash,
 }
 
-impl Publication<'_> {
+impl<'a> Publication<'a> {
     /// Publishes bytes where nothing is.
     pub(super) fn create<'b>(
         &self,
         mode: u32,
         pieces: impl Iterator<Item = &'b [u8]>,
-    ) -> Result<Outcome> {
+    ) -> Result<Outcome<'a>> {
         let nameless = &self.local.nameless;
         let Some(mut stage) = Stage::create(&self.place.folder, mode, nameless)? else {
             return Ok(Outcome::Lost);
@@ -71,7 +73,7 @@ impl Publication<'_> {
     }
 
     /// Publishes a filled stage where nothing is.
-    pub(super) fn create_from(&self, mut stage: Stage) -> Result<Outcome> {
+    pub(super) fn create_from(&self, mut stage: Stage) -> Result<Outcome<'a>> {
         stage.sync(self.local.options.durability)?;
         self.context.check()?;
         let claim = self.context.cancellation.begin_publication()?;
@@ -90,7 +92,7 @@ impl Publication<'_> {
         old: Held,
         seen: Option<&Snapshot>,
         pieces: impl Iterator<Item = &'b [u8]>,
-    ) -> Result<Outcome> {
+    ) -> Result<Outcome<'a>> {
         let folder = &self.place.folder;
         let Some(mut stage) = Stage::create(folder, PRIVATE, &self.local.nameless)? else {
             return Ok(Outcome::Lost);
@@ -105,7 +107,7 @@ impl Publication<'_> {
     }
 
     /// Publishes a filled stage over a file that the guard allows to be replaced.
-    pub(super) fn overwrite(&self, stage: Stage, expected: &Expected) -> Result<Outcome> {
+    pub(super) fn overwrite(&self, stage: Stage, expected: &Expected) -> Result<Outcome<'a>> {
         let Some(old) = Held::open(&self.local.root, self.place)? else {
             return Ok(Outcome::Lost);
         };
@@ -128,36 +130,40 @@ impl Publication<'_> {
         old: Held,
         seen: Option<&Snapshot>,
         mut keeping: Keeping,
-    ) -> Result<Outcome> {
+    ) -> Result<Outcome<'a>> {
         let lock = self.local.lock(&self.place.folder, self.context)?;
         reap::sweep(self.local, &self.place.folder, &lock);
         let before = seen.and_then(|seen| seen.version.hash());
-        let Some(verified) = self.verify(old, &stage, before, &mut keeping)? else {
-            return Ok(Outcome::Lost);
-        };
-        let mut notes = keeping.into_notes();
-        reached(Moment::Verified);
         if !stage.give_name(before, self.after, &self.local.nameless)? {
             return Ok(Outcome::Lost);
         }
         reached(Moment::Named);
+        let claim = self.context.cancellation.begin_publication()?;
+        // Nothing but the exchange comes after the check: the moment between them is all that a
+        // writer without a lock has.
+        let Some(verified) = self.verify(old, &stage, before, &mut keeping)? else {
+            return Ok(Outcome::Lost);
+        };
+        reached(Moment::Verified);
+        let swapped = match before {
+            None => self.take_over(stage)?,
+            Some(before) => self.exchange(stage, &verified, before)?,
+        };
+        drop(claim);
+        match swapped {
+            Swapped::Done => {}
+            Swapped::Lost => return Ok(Outcome::Lost),
+            Swapped::Other(stage, displaced) => {
+                return Stranded::new(self, stage, displaced, lock).map(Outcome::Stranded);
+            }
+        }
+        finish(self.local, lock)?;
+        let mut notes = keeping.into_notes();
         if verified.stamp.links > 1 {
             notes.push(Note::HardLinkBroken {
                 links: verified.stamp.links,
             });
         }
-        let claim = self.context.cancellation.begin_publication()?;
-        let outcome = match before {
-            None => self.take_over(stage)?,
-            Some(before) => self.exchange(stage, &verified, before)?,
-        };
-        drop(claim);
-        if !outcome {
-            return Ok(Outcome::Lost);
-        }
-        self.local.swept.remember(&lock);
-        let folder = lock.unlock();
-        sync_handle(self.local.options.durability, &folder)?;
         Ok(Outcome::Published(notes))
     }
 
@@ -170,53 +176,57 @@ impl Publication<'_> {
         before: Option<ContentHash>,
         keeping: &mut Keeping,
     ) -> Result<Option<Held>> {
-        let now = match self.place.look()? {
-            None => return Ok(None),
-            Some(now) if now.kind != FileKind::File => return Err(not_regular(now.kind)),
-            Some(now) if now.is_protected() => return Err(read_only()),
-            Some(now) => now,
-        };
-        if now == old.stamp && (before.is_none() || !now.is_racy(old.seen)) {
-            return Ok(Some(old));
+        let mut trusted = before.is_none() || !old.stamp.is_racy(old.seen);
+        let mut held = old;
+        for _ in 0..MOST_CHECKS {
+            let now = match self.place.look()? {
+                None => return Ok(None),
+                Some(now) if now.kind != FileKind::File => return Err(not_regular(now.kind)),
+                Some(now) if now.is_protected() => return Err(read_only()),
+                Some(now) => now,
+            };
+            if trusted && now == held.stamp {
+                return Ok(Some(held));
+            }
+            let Some(fresh) = Held::open_seen(&self.local.root, self.place)? else {
+                return Ok(None);
+            };
+            if let Some(before) = before
+                && (fresh.stamp.size != held.stamp.size || fresh.hash()? != before)
+            {
+                return Ok(None);
+            }
+            if let Keeping::OldAttributes(notes) = keeping
+                && attributes_differ(&fresh.stamp, &held.stamp)
+            {
+                *notes = attributes::keep(&fresh, &stage.file)?;
+            }
+            trusted = true;
+            held = fresh;
         }
-        let Some(fresh) = Held::open_seen(&self.local.root, self.place)? else {
-            return Ok(None);
-        };
-        if let Some(before) = before
-            && (fresh.stamp.size != old.stamp.size || fresh.hash()? != before)
-        {
-            return Ok(None);
-        }
-        if let Keeping::OldAttributes(notes) = keeping
-            && attributes_differ(&fresh.stamp, &old.stamp)
-        {
-            *notes = attributes::keep(&fresh, &stage.file)?;
-        }
-        Ok(Some(fresh))
+        Ok(None)
     }
 
     /// Replaces whatever file is there.
-    fn take_over(&self, mut stage: Stage) -> Result<bool> {
+    fn take_over(&self, mut stage: Stage) -> Result<Swapped> {
         let Some(name) = stage.name() else {
-            return Ok(false);
+            return Ok(Swapped::Lost);
         };
         let folder = &self.place.folder;
         at::rename((folder, name), (folder, &self.place.name)).map_err(unpublished)?;
         stage.release();
-        Ok(true)
+        Ok(Swapped::Done)
     }
 
-    /// Exchanges the staged file with the target, and looks at what came out: when it is not what
-    /// was verified, a foreign writer that takes no lock was there in between, and its file goes
-    /// back.
-    fn exchange(&self, mut stage: Stage, verified: &Held, before: ContentHash) -> Result<bool> {
+    /// Exchanges the staged file with the target, and looks at what came out.
+    fn exchange(&self, mut stage: Stage, verified: &Held, before: ContentHash) -> Result<Swapped> {
         let folder = &self.place.folder;
         let Some(name) = stage.name().cloned() else {
-            return Ok(false);
+            return Ok(Swapped::Lost);
         };
         match at::exchange(folder, &name, &self.place.name) {
             Ok(()) => {}
-            Err(rustix::io::Errno::NOENT) => return Ok(false),
+            Err(rustix::io::Errno::NOENT) => return Ok(Swapped::Lost),
             Err(error) if at::is_not_offered(error) => return self.take_over(stage),
             Err(error) => return Err(unpublished(error)),
         }
@@ -227,50 +237,31 @@ impl Publication<'_> {
             folder: Arc::clone(folder),
             name,
         };
-        if is_expected(self.local, &displaced, verified, before) {
-            let _ = at::unlink(folder, &displaced.name);
-            return Ok(true);
+        if !is_expected(self.local, &displaced, verified, before) {
+            return Ok(Swapped::Other(stage, displaced));
         }
-        self.put_back(&displaced, stage.inode()?)?;
-        Ok(false)
+        let _ = at::unlink(folder, &displaced.name);
+        Ok(Swapped::Done)
     }
+}
 
-    /// Puts a foreign writer's file back under its name and discards ours.
-    ///
-    /// A second foreign writer may replace ours in just that moment; then its file, the later
-    /// one, keeps the name, and the first one is kept beside it.
-    fn put_back(&self, displaced: &Place, ours: Inode) -> Result<()> {
-        let folder = &self.place.folder;
-        for _ in 0..2 {
-            match at::exchange(folder, &displaced.name, &self.place.name) {
-                Ok(()) => {}
-                Err(_) => break,
-            }
-            if matches!(displaced.look(), Ok(Some(stamp)) if stamp.inode == ours) {
-                let _ = at::unlink(folder, &displaced.name);
-                return Ok(());
-            }
-        }
-        self.keep_beside(&displaced.name)
-    }
+/// How often the target is checked when its stamp moves while its bytes do not.
+const MOST_CHECKS: usize = 16;
 
-    fn keep_beside(&self, name: &Name) -> Result<()> {
-        let folder = &self.place.folder;
-        let kept = staging::kept(&self.place.name);
-        let at = match at::rename((folder, name), (folder, &kept)) {
-            Ok(()) => kept,
-            Err(_) => name.clone(),
-        };
-        let at = String::from_utf8_lossy(at.as_bytes()).into_owned();
-        Err(FsError::new(
-            ErrorCode::OutcomeUnknown,
-            format!(
-                "several writers that take no lock replaced the file at once; the bytes of one \
-                 of them are kept beside it as {at}"
-            ),
-        )
-        .with_details(|details| details.kept_at = Some(at)))
-    }
+/// How the step itself ended.
+enum Swapped {
+    Done,
+    /// Nothing was there to be replaced.
+    Lost,
+    /// Something else came out, and is where the place says.
+    Other(Stage, Place),
+}
+
+/// Ends a publication: the folder is remembered, freed, and brought to the disk where asked.
+pub(super) fn finish(local: &Inner, lock: FolderLock) -> Result<()> {
+    local.swept.remember(&lock);
+    let folder = lock.unlock();
+    sync_handle(local.options.durability, &folder)
 }
 
 /// Returns whether what an exchange displaced holds the bytes that were to be replaced.

@@ -14,6 +14,7 @@ use super::held::Held;
 use super::moment::{Moment, reached};
 use super::publish::{is_expected, sync_folder};
 use super::staging;
+use super::stranded::keep_beside;
 use super::stamp::Stamp;
 use super::walk::{NoPlace, Place};
 
@@ -138,18 +139,5 @@ fn restore(place: &Place, aside: &Place) -> Result<()> {
     if back.is_ok() {
         return Ok(());
     }
-    let kept = staging::kept(&place.name);
-    let at = match at::rename((&aside.folder, &aside.name), (&place.folder, &kept)) {
-        Ok(()) => kept,
-        Err(_) => aside.name.clone(),
-    };
-    let at = String::from_utf8_lossy(at.as_bytes()).into_owned();
-    Err(FsError::new(
-        ErrorCode::StaleVersion,
-        format!(
-            "writers that take no lock replaced the file twice while it was being removed; the \
-             bytes of the first are kept beside it as {at}"
-        ),
-    )
-    .with_details(|details| details.kept_at = Some(at)))
+    Err(keep_beside(place, aside))
 }

@@ -65,14 +65,14 @@ impl Stage {
                 Err(error) if at::is_not_offered(error) || error == Errno::ISDIR => {
                     nameless.give_up();
                 }
-                Err(Errno::NOENT) => return Ok(None),
+                Err(_) if is_removed(folder) => return Ok(None),
                 Err(error) => return Err(unstaged(error)),
             }
         }
         let name = staging::draft();
         let file = match at::create_file(folder, &name, mode) {
             Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(None),
+            Err(_) if is_removed(folder) => return Ok(None),
             Err(error) => return Err(unstaged(error)),
         };
         let stage = Self::new(folder, file, Some(name));
@@ -156,7 +156,7 @@ impl Stage {
                 Ok(true)
             }
             Err(error) if self.name.is_none() && cannot_be_named(error) => {
-                self.give_up_nameless(nameless)?;
+                self.give_up_nameless(nameless);
                 Ok(false)
             }
             Err(Errno::NOENT) => Ok(false),
@@ -171,7 +171,7 @@ impl Stage {
                 Ok(()) => Ok(Vacancy::Filled),
                 Err(Errno::EXIST) => Ok(Vacancy::Taken),
                 Err(error) if cannot_be_named(error) => {
-                    self.give_up_nameless(nameless)?;
+                    self.give_up_nameless(nameless);
                     Ok(Vacancy::Again)
                 }
                 Err(error) => Err(host(error, "give the new file its name")),
@@ -188,14 +188,11 @@ impl Stage {
         }
     }
 
-    /// A missing name also means that the folder is gone, which says nothing of the host.
-    fn give_up_nameless(&self, nameless: &Nameless) -> Result<()> {
-        let folder = at::look_at_handle(&self.folder)
-            .map_err(|error| host(error, "look at the target's folder"))?;
-        if folder.links > 0 {
+    /// Stops trying. A missing name also means that the folder is gone, which says nothing of the host.
+    fn give_up_nameless(&self, nameless: &Nameless) {
+        if !is_removed(&self.folder) {
             nameless.give_up();
         }
-        Ok(())
     }
 
     /// Returns the staged name.
@@ -244,6 +241,11 @@ fn publish_draft(folder: &Dir, draft: &Name, name: &Name) -> rustix::io::Result<
         }
         done => done,
     }
+}
+
+/// Returns whether a folder was removed; hosts refuse new files in it in various words.
+fn is_removed(folder: &Dir) -> bool {
+    matches!(at::look_at_handle(folder), Ok(stamp) if stamp.links == 0)
 }
 
 fn cannot_be_named(error: Errno) -> bool {

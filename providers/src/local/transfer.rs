@@ -345,8 +345,10 @@ fn try_copy(
         None => publication.create_from(stage)?,
         Some(_) => publication.overwrite(stage, &options.destination)?,
     };
-    let Outcome::Published(notes) = outcome else {
-        return Ok(None);
+    let notes = match outcome {
+        Outcome::Published(notes) => notes,
+        Outcome::Lost => return Ok(None),
+        Outcome::Stranded(stranded) => return stranded.put_back().map(|()| None),
     };
     created.keep(local.options.durability)?;
     Ok(Some(transferred(

@@ -15,6 +15,7 @@ use super::held::Held;
 use super::publish::{Outcome, Publication};
 use super::stage::NEW;
 use super::stamp::Stamp;
+use super::stranded::Stranded;
 use super::walk::{NoPlace, Place};
 
 /// Replaces or creates a whole file.
@@ -52,7 +53,7 @@ fn try_write(
         after,
     };
     let pieces = std::iter::once(bytes.as_ref());
-    let (outcome, before, is_new) = match writable(&place, &options.expected)? {
+    let (outcome, seen, is_new) = match writable(&place, &options.expected)? {
         None => (publication.create(NEW, pieces)?, None, true),
         Some(_) => {
             let Some((old, seen)) = see(local, &place, bytes, options)? else {
@@ -62,8 +63,13 @@ fn try_write(
             (outcome, seen, false)
         }
     };
-    let Outcome::Published(notes) = outcome else {
-        return Ok(None);
+    let (notes, before) = match outcome {
+        Outcome::Published(notes) => (notes, seen),
+        Outcome::Lost => return Ok(None),
+        Outcome::Stranded(stranded) if options.expected == Expected::Any => {
+            (Vec::new(), stranded.accept()?)
+        }
+        Outcome::Stranded(stranded) => return stranded.put_back().map(|()| None),
     };
     created.keep(local.options.durability)?;
     let limit = options.before_limit;
@@ -177,6 +183,7 @@ fn try_edit(
     let pieces = edit.splices.segments(&seen.bytes).map(Segment::bytes);
     match publication.replace(old, Some(&seen), pieces)? {
         Outcome::Lost => Ok(None),
+        Outcome::Stranded(stranded) => go_on(stranded, transform, options),
         Outcome::Published(notes) => Ok(Some(EditOutcome {
             version: Version::from_hash(after),
             before: seen.bytes,
@@ -184,6 +191,37 @@ fn try_edit(
             edit,
         })),
     }
+}
+
+/// Makes the edit on what another writer put there in the last moment, when it may be made on
+/// whatever is there; returns none when it is to start again.
+fn go_on(
+    stranded: Stranded<'_>,
+    transform: &dyn Transform,
+    options: &EditOptions,
+) -> Result<Option<EditOutcome>> {
+    if options.expected != Expected::Any {
+        return stranded.put_back().map(|()| None);
+    }
+    let (held, seen) = match stranded.load() {
+        Ok(Some((held, seen))) if held.stamp.size <= options.max_bytes => (held, seen),
+        Ok(_) => return stranded.put_back().map(|()| None),
+        Err(error) => return stranded.put_back().and(Err(error)),
+    };
+    let edit = match cas::attempt(Some(&seen), transform, &options.expected) {
+        Ok(Attempt::Publish(edit)) => edit,
+        Ok(Attempt::Unchanged(_)) => return stranded.put_back().map(|()| None),
+        Err(error) => return stranded.put_back().and(Err(error)),
+    };
+    let after = hash_segments(edit.splices.segments(&seen.bytes));
+    let pieces = edit.splices.segments(&seen.bytes).map(Segment::bytes);
+    let notes = stranded.advance((held, seen.clone()), after, pieces)?;
+    Ok(Some(EditOutcome {
+        version: Version::from_hash(after),
+        before: seen.bytes,
+        notes: edit.notes.iter().cloned().chain(notes).collect(),
+        edit,
+    }))
 }
 
 /// Loads the file to be edited; none when nothing is there.

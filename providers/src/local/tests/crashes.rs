@@ -1,6 +1,7 @@
 //! Writers killed at any moment: what they leave is one whole state, and no litter for long.
 
 use super::super::moment::{Moment, on_each};
+use super::super::staging::Staging;
 use super::*;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,6 +13,8 @@ use seamfs_core::{RemoveOptions, Version};
 const ROOT: &str = "SEAMFS_TEST_CRASH_ROOT";
 const AT: &str = "SEAMFS_TEST_CRASH_AT";
 const NAMED: &str = "SEAMFS_TEST_CRASH_NAMED";
+
+const FOREIGN: &str = "SEAMFS_TEST_CRASH_FOREIGN";
 
 const MOMENTS: [Moment; 6] = [
     Moment::Created,
@@ -45,13 +48,23 @@ fn kill_myself() {
 fn writer() {
     let Some(root) = task(ROOT) else { return };
     let options = LocalOptions::default().durability(Durability::None);
-    let local = Local::open_with(root, options).unwrap();
+    let local = Local::open_with(&root, options).unwrap();
     if task(NAMED).is_some() {
         local.inner.nameless.give_up();
     }
     let target = block_on(local.target("f")).unwrap();
     let gone = block_on(local.target("gone")).unwrap();
-    if let Some(at) = task(AT) {
+    if task(FOREIGN).is_some() {
+        on_each(move |moment| match moment {
+            Moment::Verified => {
+                let path = Path::new(&root).join("f");
+                fs::write(path.with_extension("x"), "foreign\n").unwrap();
+                fs::rename(path.with_extension("x"), path).unwrap();
+            }
+            Moment::Exchanged => kill_myself(),
+            _ => {}
+        });
+    } else if let Some(at) = task(AT) {
         on_each(move |moment| {
             if format!("{moment:?}") == at {
                 kill_myself();
@@ -74,13 +87,26 @@ fn writer() {
     }
 }
 
+/// Says what a staging file holds, and so between which system calls its writer was killed.
+fn phase(scratch: &Scratch, name: &str, current: &str) -> &'static str {
+    match super::super::staging::parse(name.as_bytes()).expect("only staging files are left") {
+        Staging::Draft => "while staging a draft",
+        Staging::Whole { .. } => match scratch.host(name).as_str() {
+            "there\n" => "with a removed file set aside",
+            text if number_of(text) < number_of(current) => "after the exchange",
+            _ => "before the exchange",
+        },
+    }
+}
+
 /// Checks what a killed writer left, and that the next mutation clears it away.
-fn check_left_by_the_dead(scratch: &Scratch) -> Vec<String> {
+fn check_left_by_the_dead(scratch: &Scratch) -> Vec<&'static str> {
     let before = number_of(&scratch.host("f"));
-    let litter: Vec<String> = scratch
+    let litter: Vec<_> = scratch
         .host_names(".")
         .into_iter()
         .filter(|name| name != "f" && name != "gone")
+        .map(|name| phase(scratch, &name, &state(before)))
         .collect();
     let listed = block_on(scratch.names("."));
     assert!(listed.iter().all(|name| name == "f" || name == "gone"), "{listed:?}");
@@ -113,10 +139,12 @@ fn w6_a_writer_killed_after_each_system_call_leaves_a_whole_state_and_no_litter(
             let status = command.stdout(Stdio::null()).status().unwrap();
             assert_eq!(status.signal(), Some(9), "{at}");
             let litter = check_left_by_the_dead(&scratch);
-            hits.insert((named, at), litter.len());
+            hits.insert((named, at), litter);
         }
     }
-    println!("staging files left, by (named drafts, killed at): {hits:?}");
+    for ((named, at), litter) in hits {
+        println!("named drafts {named}, killed at {at}: left {litter:?}");
+    }
 }
 
 #[test]
@@ -124,7 +152,7 @@ fn w6_a_writer_killed_at_random_leaves_a_whole_state_and_no_litter() {
     let rounds = from_env("SEAMFS_KILL_ROUNDS", 40);
     let scratch = Scratch::new();
     scratch.put("f", &state(0));
-    let (mut progressed, mut littered) = (0, 0);
+    let (mut progressed, mut hits) = (0, BTreeMap::<_, u64>::new());
     for round in 0..rounds {
         let before = number_of(&scratch.host("f"));
         let mut environment = vec![(ROOT, scratch.root.to_str().unwrap())];
@@ -150,9 +178,29 @@ fn w6_a_writer_killed_at_random_leaves_a_whole_state_and_no_litter() {
         writer.kill().unwrap();
         writer.wait().unwrap();
         progressed += u64::from(number_of(&scratch.host("f")) > before);
-        littered += u64::from(!check_left_by_the_dead(&scratch).is_empty());
+        let litter = check_left_by_the_dead(&scratch);
+        let phase = litter.first().copied().unwrap_or("with nothing left");
+        *hits.entry(phase).or_default() += 1;
     }
-    println!("{rounds} kills: {progressed} after a publication, {littered} left a staging file");
+    println!("{rounds} kills, {progressed} of them after a publication: {hits:?}");
+}
+
+#[test]
+fn a_writer_killed_with_foreign_bytes_in_its_hands_leaves_them_to_be_found() {
+    let scratch = Scratch::new();
+    scratch.put("f", &state(7));
+    let environment = [(ROOT, scratch.root.to_str().unwrap()), (FOREIGN, "1")];
+    let mut command = child("crashes::writer", &environment);
+    let status = command.stdout(Stdio::null()).status().unwrap();
+    assert_eq!(status.signal(), Some(9));
+    for n in 8..12 {
+        block_on(scratch.write("f", &state(n), Expected::Any)).unwrap();
+        assert_eq!(block_on(scratch.names(".")), ["f"]);
+    }
+    let names = scratch.host_names(".");
+    let kept: Vec<_> = names.iter().filter(|name| *name != "f").collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(scratch.host(kept[0]), "foreign\n");
 }
 
 #[test]

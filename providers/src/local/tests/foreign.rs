@@ -103,7 +103,7 @@ fn two_foreign_renames_around_the_exchange_lose_nobodys_bytes() {
     let path = scratch.path("a");
     let mut texts = vec!["second\n", "first\n"];
     on_each(move |moment| {
-        if matches!(moment, Moment::Named | Moment::Exchanged)
+        if matches!(moment, Moment::Verified | Moment::Exchanged)
             && let Some(text) = texts.pop()
         {
             rename_over(path.clone(), text)();

@@ -4,9 +4,14 @@ mod alarms;
 mod basics;
 mod crashes;
 mod foreign;
+mod hostile;
+mod hosts;
+mod large;
 
 mod links;
 mod mutations;
+mod processes;
+mod races;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
