@@ -47,10 +47,10 @@ use bytes::Bytes;
 use cap_std::fs::Dir;
 use seamfs_core::locks::{Turn, Turns};
 use seamfs_core::{
-    Atomicity, CallContext, Cancellation, Capabilities, CreateDirOptions, EditOptions, EditOutcome, FileSystem,
-    FsError, Guarding, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
-    ResolveOptions, Result, RootPath, StatOptions, Target, TargetKey, TransferOptions,
-    TransferOutcome, Transform, WriteOptions, WriteOutcome,
+    Atomicity, CallContext, Cancellation, Capabilities, CreateDirOptions, EditOptions, EditOutcome,
+    FileSystem, FsError, Guarding, ListOptions, Listing, Metadata, Operation, ReadOptions,
+    ReadOutcome, RemoveOptions, ResolveOptions, Result, RootPath, StatOptions, Target, TargetKey,
+    TransferOptions, TransferOutcome, Transform, WriteOptions, WriteOutcome,
 };
 
 pub use options::{DisplayRoot, Durability, LocalOptions, Mounts, UnknownChoice};
@@ -161,7 +161,11 @@ impl Local {
         two: &Target,
         context: &CallContext,
     ) -> Result<(Turn<TargetKey>, Option<Turn<TargetKey>>)> {
-        let (low, high) = if one.key() <= two.key() { (one, two) } else { (two, one) };
+        let (low, high) = if one.key() <= two.key() {
+            (one, two)
+        } else {
+            (two, one)
+        };
         let first = self.turn(operation, low, context).await?;
         if low.key() == high.key() {
             return Ok((first, None));
@@ -176,7 +180,10 @@ fn beside(error: FsError, target: &Target) -> FsError {
     let Some(name) = error.details().kept_at.clone() else {
         return error;
     };
-    let folder = target.display().rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = target
+        .display()
+        .rsplit_once('/')
+        .map_or("", |(folder, _)| folder);
     error.with_details(|details| details.kept_at = Some(format!("{folder}/{name}")))
 }
 
@@ -295,7 +302,9 @@ impl FileSystem for Local {
         bytes: Bytes,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        let turn = self.turn(Operation::Write, target, &options.context).await?;
+        let turn = self
+            .turn(Operation::Write, target, &options.context)
+            .await?;
         let context = options.context.clone();
         self.mutate(Operation::Write, target, &context, move |local, path| {
             let _turn = turn;
@@ -320,7 +329,9 @@ impl FileSystem for Local {
     }
 
     async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
-        let turn = self.turn(Operation::Remove, target, &options.context).await?;
+        let turn = self
+            .turn(Operation::Remove, target, &options.context)
+            .await?;
         let context = options.context.clone();
         self.mutate(Operation::Remove, target, &context, move |local, path| {
             let _turn = turn;
@@ -370,10 +381,20 @@ impl FileSystem for Local {
             .turn(Operation::CreateDir, target, &options.context)
             .await?;
         let context = options.context.clone();
-        self.mutate(Operation::CreateDir, target, &context, move |local, path| {
-            let _turn = turn;
-            folder::create(&local.root, path, local.options.durability, &options.context)
-        })
+        self.mutate(
+            Operation::CreateDir,
+            target,
+            &context,
+            move |local, path| {
+                let _turn = turn;
+                folder::create(
+                    &local.root,
+                    path,
+                    local.options.durability,
+                    &options.context,
+                )
+            },
+        )
         .await
     }
 }

@@ -7,8 +7,8 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs_core::{
-    Body, ByteStream, CallContext, ContentHasher, FileKind, FsError, Operation, ReadOptions, ReadOutcome,
-    Result, RootPath, Version, cas,
+    Body, ByteStream, CallContext, ContentHasher, FileKind, FsError, Operation, ReadOptions,
+    ReadOutcome, Result, RootPath, Version, cas,
 };
 
 use super::blocking;
@@ -113,7 +113,8 @@ fn part(
     let length = range.end - range.start;
     check_limit(length, options.max_bytes)?;
     let mut file = &held.file;
-    file.seek(SeekFrom::Start(range.start)).map_err(unreadable)?;
+    file.seek(SeekFrom::Start(range.start))
+        .map_err(unreadable)?;
     let most = usize::try_from(length).unwrap_or(usize::MAX).min(PIECE);
     let mut bytes = Vec::with_capacity(most);
     let end = fill(&mut file, &mut bytes, most, held.stamp.size).map_err(unreadable)?;

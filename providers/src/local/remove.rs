@@ -14,8 +14,8 @@ use super::held::Held;
 use super::moment::{Moment, reached};
 use super::publish::{is_expected, sync_folder};
 use super::staging;
-use super::stranded::keep_beside;
 use super::stamp::Stamp;
+use super::stranded::keep_beside;
 use super::walk::{NoPlace, Place};
 
 /// Removes what is at a path.
@@ -108,16 +108,16 @@ fn remove_version(
     let seen = held.snapshot()?;
     let guard = Expected::Version(version.clone());
     cas::check_guard(Some(&seen), &guard)?;
-    let hash = seen.version.hash().expect("a snapshot's version has its hash");
+    let hash = seen
+        .version
+        .hash()
+        .expect("a snapshot's version has its hash");
     let aside = Place {
         folder: Arc::clone(&place.folder),
         name: staging::whole(Some(hash), hash),
     };
     let claim = options.context.cancellation.begin_publication()?;
-    let moved = at::rename_to_vacant(
-        (&place.folder, &place.name),
-        (&aside.folder, &aside.name),
-    );
+    let moved = at::rename_to_vacant((&place.folder, &place.name), (&aside.folder, &aside.name));
     reached(Moment::SetAside);
     let removed = match moved {
         Ok(()) if is_expected(local, &aside, &held, hash) => at::unlink(&aside.folder, &aside.name),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustix::fd::OwnedFd;
 use seamfs_core::{ContentHash, ErrorCode, FileKind, FsError, Note, Result, Snapshot};
 
+use super::Inner;
 use super::at;
 use super::attributes;
 use super::error::{host, not_regular};
@@ -22,7 +23,6 @@ use super::stage::{PRIVATE, Stage};
 use super::staging;
 use super::stamp::Inode;
 use super::walk::Place;
-use super::Inner;
 
 /// How often files are exchanged before the last one in hand is kept instead: each exchange
 /// beyond the first answers another writer that was faster.
@@ -132,9 +132,9 @@ impl<'a> Stranded<'a> {
                 local: self.local,
             };
             let settled = newest.put_back();
-            return Err(settled.err().unwrap_or_else(|| {
-                keep_beside(&self.place, &self.displaced)
-            }));
+            return Err(settled
+                .err()
+                .unwrap_or_else(|| keep_beside(&self.place, &self.displaced)));
         }
         let _ = at::unlink(folder, &popped.name);
         let _ = at::unlink(folder, &self.displaced.name);

@@ -10,7 +10,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (self.0 >> 33) % sides
     }
 }
@@ -18,8 +21,17 @@ impl Dice {
 fn touch(path: &Path, seconds: i64) {
     let now = SystemTime::now();
     let distance = Duration::from_secs(seconds.unsigned_abs());
-    let time = if seconds < 0 { now - distance } else { now + distance };
-    fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
+    let time = if seconds < 0 {
+        now - distance
+    } else {
+        now + distance
+    };
+    fs::File::options()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
 }
 
 fn rename_over(path: &Path, text: &str) {
@@ -75,7 +87,12 @@ fn v1_a_thousand_disturbances_that_change_no_byte_are_never_stale() {
             block_on(scratch.write("f", &next, guard)).unwrap();
         } else {
             let target = block_on(scratch.target("f"));
-            block_on(scratch.local.replace(&target, text.trim(), next.trim(), guard)).unwrap();
+            block_on(
+                scratch
+                    .local
+                    .replace(&target, text.trim(), next.trim(), guard),
+            )
+            .unwrap();
         }
         assert_eq!(scratch.host("f"), next);
         text = next;

@@ -109,7 +109,10 @@ fn check_left_by_the_dead(scratch: &Scratch) -> Vec<&'static str> {
         .map(|name| phase(scratch, &name, &state(before)))
         .collect();
     let listed = block_on(scratch.names("."));
-    assert!(listed.iter().all(|name| name == "f" || name == "gone"), "{listed:?}");
+    assert!(
+        listed.iter().all(|name| name == "f" || name == "gone"),
+        "{listed:?}"
+    );
     let fresh = Local::open_with(&scratch.root, LocalOptions::default()).unwrap();
     let target = block_on(fresh.target("f")).unwrap();
     let guard = Expected::Version(Version::of(state(before).as_bytes()));
@@ -168,7 +171,10 @@ fn w6_a_writer_killed_at_random_leaves_a_whole_state_and_no_litter() {
         let mut line = String::new();
         while !line.contains("ready") {
             line.clear();
-            assert_ne!(std::io::BufRead::read_line(&mut output, &mut line).unwrap(), 0);
+            assert_ne!(
+                std::io::BufRead::read_line(&mut output, &mut line).unwrap(),
+                0
+            );
         }
         let spin = std::time::Instant::now();
         let moment = Duration::from_micros(round * 7919 % 4000);
@@ -212,9 +218,8 @@ fn what_no_name_accounts_for_is_never_reaped() {
         seamfs_core::ContentHash::of(b"2"),
     );
     let name = || super::super::staging::whole(Some(one), two);
-    let path = |name: &super::super::at::Name| {
-        scratch.path(std::str::from_utf8(name.as_bytes()).unwrap())
-    };
+    let path =
+        |name: &super::super::at::Name| scratch.path(std::str::from_utf8(name.as_bytes()).unwrap());
     let (foreign, old, new) = (name(), name(), name());
     fs::write(path(&foreign), "somebody's only copy").unwrap();
     fs::write(path(&old), "1").unwrap();
@@ -223,7 +228,10 @@ fn what_no_name_accounts_for_is_never_reaped() {
     assert!(path(&foreign).exists());
     assert!(!path(&old).exists() && !path(&new).exists());
     block_on(scratch.edit("f", "1", "3")).unwrap();
-    assert_eq!(fs::read_to_string(path(&foreign)).unwrap(), "somebody's only copy");
+    assert_eq!(
+        fs::read_to_string(path(&foreign)).unwrap(),
+        "somebody's only copy"
+    );
 }
 
 #[test]
@@ -241,9 +249,15 @@ fn a_draft_whose_writer_lives_is_not_reaped() {
                 let target = other.target(".").await.unwrap();
                 other.list_all(&target).await.unwrap().len()
             };
-            let listed = std::thread::spawn(move || block_on(listing)).join().unwrap();
+            let listed = std::thread::spawn(move || block_on(listing))
+                .join()
+                .unwrap();
             assert_eq!(listed, 2);
-            assert_eq!(fs::read_dir(&root).unwrap().count(), 3, "the draft is there");
+            assert_eq!(
+                fs::read_dir(&root).unwrap().count(),
+                3,
+                "the draft is there"
+            );
         }
     });
     block_on(scratch.edit("f", "1", "2")).unwrap();

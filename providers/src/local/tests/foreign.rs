@@ -37,7 +37,12 @@ fn rename_over(path: PathBuf, text: &'static str) -> impl FnOnce() {
 
 #[test]
 fn a_foreign_rename_before_any_step_makes_an_edit_run_again_on_its_bytes() {
-    for when in [Moment::Created, Moment::Filled, Moment::Verified, Moment::Named] {
+    for when in [
+        Moment::Created,
+        Moment::Filled,
+        Moment::Verified,
+        Moment::Named,
+    ] {
         let scratch = Scratch::new();
         scratch.put("a", "one\n");
         let happened = once_at(when, rename_over(scratch.path("a"), "one\nforeign\n"));
@@ -50,7 +55,12 @@ fn a_foreign_rename_before_any_step_makes_an_edit_run_again_on_its_bytes() {
 
 #[test]
 fn a_foreign_rename_before_any_step_makes_a_guarded_write_stale_and_its_bytes_stay() {
-    for when in [Moment::Created, Moment::Filled, Moment::Verified, Moment::Named] {
+    for when in [
+        Moment::Created,
+        Moment::Filled,
+        Moment::Verified,
+        Moment::Named,
+    ] {
         let scratch = Scratch::new();
         scratch.put("a", "one\n");
         let happened = once_at(when, rename_over(scratch.path("a"), "two\n"));
@@ -65,7 +75,12 @@ fn a_foreign_rename_before_any_step_makes_a_guarded_write_stale_and_its_bytes_st
 
 #[test]
 fn v1_the_same_bytes_under_a_new_inode_are_not_stale_at_any_step() {
-    for when in [Moment::Created, Moment::Filled, Moment::Verified, Moment::Named] {
+    for when in [
+        Moment::Created,
+        Moment::Filled,
+        Moment::Verified,
+        Moment::Named,
+    ] {
         let scratch = Scratch::new();
         scratch.put("a", "one\n");
         let happened = once_at(when, rename_over(scratch.path("a"), "one\n"));
@@ -78,7 +93,12 @@ fn v1_the_same_bytes_under_a_new_inode_are_not_stale_at_any_step() {
 
 #[test]
 fn v2_a_same_size_write_in_place_is_seen_until_the_exchange() {
-    for when in [Moment::Created, Moment::Filled, Moment::Verified, Moment::Named] {
+    for when in [
+        Moment::Created,
+        Moment::Filled,
+        Moment::Verified,
+        Moment::Named,
+    ] {
         let scratch = Scratch::new();
         scratch.put("a", "one\n");
         let path = scratch.path("a");
@@ -117,12 +137,21 @@ fn two_foreign_renames_around_the_exchange_lose_nobodys_bytes() {
     assert!(kept.contains("/a.seamfs-kept-"));
     assert_eq!(block_on(scratch.names(".")).len(), 2);
     block_on(scratch.write("a", "mine\n", Expected::Any)).unwrap();
-    assert_eq!(block_on(scratch.read(&kept)).unwrap(), "first\n", "never reaped");
+    assert_eq!(
+        block_on(scratch.read(&kept)).unwrap(),
+        "first\n",
+        "never reaped"
+    );
 }
 
 #[test]
 fn a_foreign_removal_between_the_steps_is_a_lost_race() {
-    for when in [Moment::Created, Moment::Filled, Moment::Verified, Moment::Named] {
+    for when in [
+        Moment::Created,
+        Moment::Filled,
+        Moment::Verified,
+        Moment::Named,
+    ] {
         let scratch = Scratch::new();
         scratch.put("a", "one\n");
         let path = scratch.path("a");
@@ -152,7 +181,11 @@ fn b215_a_foreign_folder_or_link_in_the_files_place_is_put_back() {
             let error = block_on(scratch.write("a", "mine\n", version("one\n"))).unwrap_err();
             assert_eq!(error.code(), ErrorCode::NotRegularFile, "{when:?}");
             match link {
-                true => assert!(fs::symlink_metadata(scratch.path("a")).unwrap().is_symlink()),
+                true => assert!(
+                    fs::symlink_metadata(scratch.path("a"))
+                        .unwrap()
+                        .is_symlink()
+                ),
                 false => assert_eq!(scratch.host("a/x"), "1"),
             }
             assert_eq!(scratch.host_names("."), ["a"]);
@@ -189,7 +222,11 @@ fn a_guarded_removal_puts_back_what_it_did_not_mean() {
     // aside is another's when it is changed in place.
     on_each(move |moment| {
         if moment == Moment::SetAside {
-            let aside = fs::read_dir(path.parent().unwrap()).unwrap().next().unwrap().unwrap();
+            let aside = fs::read_dir(path.parent().unwrap())
+                .unwrap()
+                .next()
+                .unwrap()
+                .unwrap();
             fs::write(aside.path(), "two\n").unwrap();
         }
     });

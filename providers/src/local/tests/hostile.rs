@@ -90,9 +90,13 @@ async fn operate(scratch: &Scratch) {
         if let Ok(snapshot) = local.read_all(&target).await {
             assert!(!is_secret(&snapshot.bytes), "{path}");
         }
-        let _ = local.write_all(&target, Bytes::from("w\n"), Expected::Any).await;
+        let _ = local
+            .write_all(&target, Bytes::from("w\n"), Expected::Any)
+            .await;
         let _ = local.replace(&target, "w", "W", Expected::Any).await;
-        let _ = local.write_all(&target, Bytes::from("c\n"), Expected::Absent).await;
+        let _ = local
+            .write_all(&target, Bytes::from("c\n"), Expected::Absent)
+            .await;
         if path != "way/secret" {
             let _ = local.remove(&target, RemoveOptions::default()).await;
         }
@@ -105,7 +109,9 @@ async fn transfer(scratch: &Scratch) {
     let (Ok(from), Ok(to)) = (local.target("way/from").await, local.target("way/to").await) else {
         return;
     };
-    let _ = local.write_all(&from, Bytes::from("t\n"), Expected::Any).await;
+    let _ = local
+        .write_all(&from, Bytes::from("t\n"), Expected::Any)
+        .await;
     let options = TransferOptions {
         destination: Expected::Any,
         ..TransferOptions::default()
@@ -127,7 +133,9 @@ async fn transfer(scratch: &Scratch) {
 fn read_naively(scratch: &Scratch, path: &str) -> Option<Vec<u8>> {
     let path = fs::canonicalize(scratch.path(path)).ok()?;
     let root = fs::canonicalize(&scratch.root).ok()?;
-    path.starts_with(root).then(|| fs::read(path).ok()).flatten()
+    path.starts_with(root)
+        .then(|| fs::read(path).ok())
+        .flatten()
 }
 
 #[test]

@@ -16,7 +16,10 @@ impl Mounted {
         match output {
             Ok(output) if output.status.success() => Some(Self(at.to_owned())),
             Ok(output) => {
-                println!("SKIP {test}: {}", String::from_utf8_lossy(&output.stderr).trim());
+                println!(
+                    "SKIP {test}: {}",
+                    String::from_utf8_lossy(&output.stderr).trim()
+                );
                 None
             }
             Err(error) => {
@@ -42,7 +45,10 @@ fn ran(test: &str, command: &str, arguments: &[&str]) -> bool {
     match Command::new(command).args(arguments).output() {
         Ok(output) if output.status.success() => true,
         Ok(output) => {
-            println!("SKIP {test}: {}", String::from_utf8_lossy(&output.stderr).trim());
+            println!(
+                "SKIP {test}: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
             false
         }
         Err(error) => {
@@ -67,7 +73,10 @@ fn b034_and_b036_a_full_disk_leaves_the_old_bytes_and_nothing_else() {
         let large = "x".repeat(200_000);
         scratch.put("small/a.txt", "keep me\n");
         let failed = block_on(scratch.write("small/a.txt", &large, Expected::Any)).unwrap_err();
-        assert_eq!((failed.code(), failed.retry()), (ErrorCode::NoSpace, Retry::Never));
+        assert_eq!(
+            (failed.code(), failed.retry()),
+            (ErrorCode::NoSpace, Retry::Never)
+        );
         check_discreet(&scratch, &failed);
         let failed = block_on(scratch.edit("small/a.txt", "keep", &large));
         assert_eq!(code(failed), ErrorCode::NoSpace);
@@ -76,7 +85,15 @@ fn b034_and_b036_a_full_disk_leaves_the_old_bytes_and_nothing_else() {
         assert_eq!(scratch.host_names("small"), ["a.txt"]);
         assert_eq!(scratch.host("small/a.txt"), "keep me\n");
         block_on(scratch.edit("small/a.txt", "keep", "kept")).unwrap();
-        assert!(ran(TEST, "mount", &["-o", "remount,size=1m", scratch.path("small").to_str().unwrap()]));
+        assert!(ran(
+            TEST,
+            "mount",
+            &[
+                "-o",
+                "remount,size=1m",
+                scratch.path("small").to_str().unwrap()
+            ]
+        ));
         block_on(scratch.write("small/new/n.bin", &large, Expected::Absent)).unwrap();
         assert_eq!(scratch.host("small/new/n.bin"), large);
     }
@@ -91,9 +108,15 @@ fn b039_a_file_that_is_a_mount_is_refused_by_name_and_without_litter() {
     let Some(_mounted) = Mounted::try_new(TEST, &path, &["--bind", path.to_str().unwrap()]) else {
         return;
     };
-    for guard in [Expected::Any, Expected::Version(seamfs_core::Version::of(b"{}\n"))] {
+    for guard in [
+        Expected::Any,
+        Expected::Version(seamfs_core::Version::of(b"{}\n")),
+    ] {
         let error = block_on(scratch.write("a.json", "{\"a\":1}\n", guard)).unwrap_err();
-        assert_eq!((error.code(), error.retry()), (ErrorCode::IoError, Retry::Never));
+        assert_eq!(
+            (error.code(), error.retry()),
+            (ErrorCode::IoError, Retry::Never)
+        );
         assert!(error.message().contains("mount"), "{error}");
         assert_eq!(scratch.host_names("."), ["a.json"]);
         assert_eq!(scratch.host("a.json"), "{}\n");
@@ -109,11 +132,18 @@ fn w9_a_read_only_mount_says_so() {
     else {
         return;
     };
-    assert!(ran("w9", "mount", &["-o", "remount,bind,ro", folder.to_str().unwrap()]));
+    assert!(ran(
+        "w9",
+        "mount",
+        &["-o", "remount,bind,ro", folder.to_str().unwrap()]
+    ));
     let target = block_on(scratch.target("d/f"));
     let written = block_on(scratch.write("d/f", "2", Expected::Any));
     assert_eq!(code(written), ErrorCode::ReadOnly);
-    assert_eq!(code(block_on(scratch.write("d/n", "2", Expected::Absent))), ErrorCode::ReadOnly);
+    assert_eq!(
+        code(block_on(scratch.write("d/n", "2", Expected::Absent))),
+        ErrorCode::ReadOnly
+    );
     let removed = block_on(scratch.local.remove(&target, RemoveOptions::default()));
     assert_eq!(code(removed), ErrorCode::ReadOnly);
     assert_eq!(scratch.host("d/f"), "1");
@@ -147,10 +177,17 @@ fn other_mounts_are_entered_unless_the_workspace_was_told_not_to() {
     let options = LocalOptions::default().mounts(Mounts::Deny);
     let local = Local::open_with(&scratch.root, options).unwrap();
     for path in ["tmp/x", "same/f", "tmp", "same", "tmp/new"] {
-        assert_eq!(code(block_on(local.target(path))), ErrorCode::SandboxDenied, "{path}");
+        assert_eq!(
+            code(block_on(local.target(path))),
+            ErrorCode::SandboxDenied,
+            "{path}"
+        );
     }
     let target = block_on(local.target("file")).unwrap();
-    assert_eq!(code(block_on(local.read_all(&target))), ErrorCode::SandboxDenied);
+    assert_eq!(
+        code(block_on(local.read_all(&target))),
+        ErrorCode::SandboxDenied
+    );
     let target = block_on(local.target("d/f")).unwrap();
     assert_eq!(block_on(local.read_all(&target)).unwrap().bytes, "1");
     let listed = block_on(async { local.list_all(&local.target(".").await?).await }).unwrap();
@@ -169,7 +206,10 @@ fn a_move_between_mounts_is_refused_and_changes_nothing() {
     let moved = block_on(scratch.local.rename(&from, &to, TransferOptions::default()));
     assert_eq!(code(moved), ErrorCode::Unsupported);
     block_on(scratch.local.copy(&from, &to, TransferOptions::default())).unwrap();
-    assert_eq!((scratch.host("a"), scratch.host("tmp/a")), ("1".into(), "1".into()));
+    assert_eq!(
+        (scratch.host("a"), scratch.host("tmp/a")),
+        ("1".into(), "1".into())
+    );
 }
 
 #[test]
@@ -243,7 +283,10 @@ fn an_owner_is_kept_where_the_host_lets_us() {
     block_on(scratch.edit("f", "1", "2")).unwrap();
     let kept = fs::metadata(scratch.path("f")).unwrap();
     use std::os::unix::fs::MetadataExt as _;
-    assert_eq!((kept.uid(), kept.gid(), scratch.mode("f")), (1234, 4321, 0o6754));
+    assert_eq!(
+        (kept.uid(), kept.gid(), scratch.mode("f")),
+        (1234, 4321, 0o6754)
+    );
 }
 
 #[test]
@@ -281,9 +324,18 @@ fn check_host(scratch: &Scratch, folder: &str) {
         assert_eq!(code(stale), ErrorCode::StaleVersion);
         let again = scratch.write(&path("d/f"), "4\n", Expected::Absent).await;
         assert_eq!(code(again), ErrorCode::AlreadyExists);
-        let (from, to) = (scratch.target(&path("d/f")).await, scratch.target(&path("g")).await);
-        scratch.local.rename(&from, &to, TransferOptions::default()).await?;
-        scratch.local.copy(&to, &from, TransferOptions::default()).await?;
+        let (from, to) = (
+            scratch.target(&path("d/f")).await,
+            scratch.target(&path("g")).await,
+        );
+        scratch
+            .local
+            .rename(&from, &to, TransferOptions::default())
+            .await?;
+        scratch
+            .local
+            .copy(&to, &from, TransferOptions::default())
+            .await?;
         let options = RemoveOptions {
             expected: Expected::Version(seamfs_core::Version::of(b"3\n")),
             ..RemoveOptions::default()
@@ -295,7 +347,10 @@ fn check_host(scratch: &Scratch, folder: &str) {
     assert_eq!(scratch.host(&path("g")), "3\n");
     assert!(scratch.host_names(&path("d")).is_empty());
     let left = scratch.host_names(folder);
-    assert!(left.iter().all(|name| !name.starts_with(".seamfs-")), "{left:?}");
+    assert!(
+        left.iter().all(|name| !name.starts_with(".seamfs-")),
+        "{left:?}"
+    );
 }
 
 #[test]

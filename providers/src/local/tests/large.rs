@@ -7,7 +7,10 @@ use seamfs_core::{ListOptions, ReadOptions};
 /// Returns a figure of this process's memory in KiB, as the kernel counts it.
 fn memory(figure: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(figure)).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with(figure))
+        .unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
@@ -34,7 +37,9 @@ fn reader() {
     drop(listing);
     let before = memory("VmHWM");
     let file = block_on(local.target("big")).unwrap();
-    let mut body = block_on(local.read(&file, ReadOptions::default())).unwrap().body;
+    let mut body = block_on(local.read(&file, ReadOptions::default()))
+        .unwrap()
+        .body;
     let mut bytes = 0;
     while let Some(piece) = block_on(body.next()).unwrap() {
         bytes += piece.len();

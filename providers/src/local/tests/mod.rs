@@ -1,5 +1,10 @@
 //! Claims about the provider, through its own face.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "figures, skips and what children report are what a run prints"
+)]
+
 mod alarms;
 mod basics;
 mod crashes;
@@ -157,7 +162,12 @@ fn from_env(name: &str, default: u64) -> u64 {
 /// Runs one test function of this binary in a process of its own, with a task in its environment.
 fn child(test: &str, environment: &[(&str, &str)]) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.args([&format!("local::tests::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
+    command.args([
+        &format!("local::tests::{test}"),
+        "--exact",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
     command.envs(environment.iter().copied());
     command
 }

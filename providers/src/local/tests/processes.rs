@@ -104,14 +104,25 @@ fn writer() {
         };
         let (before, line) = (ContentHash::of(&before).to_hex(), line.trim());
         let after = after.hash().unwrap().to_hex();
-        writeln!(output, "report {kind} {file} {line} {before} {after} {begun} {}", now()).unwrap();
+        writeln!(
+            output,
+            "report {kind} {file} {line} {before} {after} {begun} {}",
+            now()
+        )
+        .unwrap();
     }
 }
 
 fn start(scratch: &Scratch, kind: &str, name: &str, edits: u64, files: u64) -> Child {
     let (edits, files) = (edits.to_string(), files.to_string());
     let root = scratch.root.to_str().unwrap();
-    let environment = [(TASK, kind), (ROOT, root), (NAME, name), (EDITS, &edits), (FILES, &files)];
+    let environment = [
+        (TASK, kind),
+        (ROOT, root),
+        (NAME, name),
+        (EDITS, &edits),
+        (FILES, &files),
+    ];
     child("processes::writer", &environment)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -155,7 +166,10 @@ fn run(scratch: &Scratch, kinds: &[&str], edits: u64, files: u64) -> Vec<Report>
             })
         })
         .collect();
-    readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect()
+    readers
+        .into_iter()
+        .flat_map(|reader| reader.join().unwrap())
+        .collect()
 }
 
 fn report(line: &str) -> Option<Report> {
@@ -225,7 +239,9 @@ fn a_line_vanishes_only_through_a_foreign_publication_that_lacked_it() {
             let scratch = Scratch::new();
             let reports = run(&scratch, &kinds, edits, 1);
             let lost = check_history(&scratch.host("f0"), &reports);
-            println!("{processes} processes, half foreign, {kind}: {lost} lines lost to foreign writers");
+            println!(
+                "{processes} processes, half foreign, {kind}: {lost} lines lost to foreign writers"
+            );
             let kept = scratch.host_names(".");
             let known = |name: &String| name == "f0" || name.starts_with("f0.seamfs-kept-");
             assert!(kept.iter().all(known), "{kept:?}");
@@ -239,10 +255,16 @@ fn a_line_vanishes_only_through_a_foreign_publication_that_lacked_it() {
 /// names as its parent, at once: no state has two children of ours, and no foreign publication
 /// can lie wholly between a parent and a child of ours, for the child would have lost it.
 fn check_history(text: &str, reports: &[Report]) -> usize {
-    let made: BTreeMap<_, _> = reports.iter().map(|report| (&report.after, report)).collect();
+    let made: BTreeMap<_, _> = reports
+        .iter()
+        .map(|report| (&report.after, report))
+        .collect();
     let mut replaced = BTreeSet::new();
     for ours in reports.iter().filter(|report| !report.foreign) {
-        assert!(replaced.insert(&ours.before), "two publications of ours replaced one state");
+        assert!(
+            replaced.insert(&ours.before),
+            "two publications of ours replaced one state"
+        );
         let parent_ended = made.get(&ours.before).map_or(0, |parent| parent.ended);
         for foreign in reports.iter().filter(|report| report.foreign) {
             let between = foreign.begun > parent_ended && foreign.ended < ours.begun;

@@ -10,12 +10,18 @@ use seamfs_core::{CallContext, CreateDirOptions, RemoveOptions};
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn o9_parallel_edits_of_one_file_all_land() {
     let scratch = Arc::new(Scratch::new());
-    scratch.put("f", &(0..64).map(|n| format!("<{n}>\n")).collect::<String>());
+    scratch.put(
+        "f",
+        &(0..64).map(|n| format!("<{n}>\n")).collect::<String>(),
+    );
     let tasks: Vec<_> = (0..64)
         .map(|n| {
             let scratch = Arc::clone(&scratch);
             tokio::spawn(async move {
-                scratch.edit("f", &format!("<{n}>"), &format!("[{n}]")).await.unwrap();
+                scratch
+                    .edit("f", &format!("<{n}>"), &format!("[{n}]"))
+                    .await
+                    .unwrap();
             })
         })
         .collect();
@@ -127,7 +133,10 @@ async fn b213_folders_created_and_removed_at_once_fail_no_creation() {
             for _ in 0..10 {
                 let options = CreateDirOptions::default();
                 scratch.local.create_dir(&sibling, options).await.unwrap();
-                let removed = scratch.local.remove(&sibling, RemoveOptions::default()).await;
+                let removed = scratch
+                    .local
+                    .remove(&sibling, RemoveOptions::default())
+                    .await;
                 if let Err(error) = removed {
                     assert_eq!(error.code(), ErrorCode::NotFound);
                 }
@@ -154,7 +163,10 @@ async fn b213_parents_removed_by_others_are_created_again() {
         })
     };
     for n in 0..200 {
-        scratch.write(&format!("x/y/f{n}"), "1", Expected::Absent).await.unwrap();
+        scratch
+            .write(&format!("x/y/f{n}"), "1", Expected::Absent)
+            .await
+            .unwrap();
         fs::remove_file(scratch.path(&format!("x/y/f{n}"))).unwrap();
     }
     done.store(true, Ordering::Relaxed);
@@ -170,7 +182,11 @@ async fn b211_a_dropped_write_lands_whole_or_not_at_all() {
     fs::write(scratch.path("a.txt"), &old).unwrap();
     let target = scratch.target("a.txt").await;
     let start = std::time::Instant::now();
-    scratch.local.write_all(&target, old.clone(), Expected::Any).await.unwrap();
+    scratch
+        .local
+        .write_all(&target, old.clone(), Expected::Any)
+        .await
+        .unwrap();
     let longest = start.elapsed() * 2;
     let (mut landed, mut withdrawn) = (0, 0);
     for n in 0..from_env("SEAMFS_DROPS", 25) {
@@ -184,9 +200,11 @@ async fn b211_a_dropped_write_lands_whole_or_not_at_all() {
         // The next call waits its turn until the dropped one has ended, and is never blocked.
         let seen = scratch.local.edit(
             &target,
-            Arc::new(|_: &seamfs_core::text::Text<'_>, _: &seamfs_core::Version| {
-                Ok(seamfs_core::TextEdit::default())
-            }),
+            Arc::new(
+                |_: &seamfs_core::text::Text<'_>, _: &seamfs_core::Version| {
+                    Ok(seamfs_core::TextEdit::default())
+                },
+            ),
             seamfs_core::EditOptions::default(),
         );
         let before = seen.await.unwrap().before;
@@ -196,7 +214,11 @@ async fn b211_a_dropped_write_lands_whole_or_not_at_all() {
             false => withdrawn += 1,
         }
         assert_eq!(scratch.host_names("."), ["a.txt"]);
-        scratch.local.write_all(&target, old.clone(), Expected::Any).await.unwrap();
+        scratch
+            .local
+            .write_all(&target, old.clone(), Expected::Any)
+            .await
+            .unwrap();
     }
     println!("dropped writes: {landed} landed, {withdrawn} were withdrawn");
 }
@@ -210,7 +232,10 @@ async fn b207_a_folder_that_others_keep_locked_is_busy_at_the_deadline() {
     let context = CallContext::default().within(Duration::from_millis(50));
     let target = scratch.target("f").await;
     let options = WriteOptions::expecting(Expected::Any).in_context(&context);
-    let refused = scratch.local.write(&target, Bytes::from("2"), options).await;
+    let refused = scratch
+        .local
+        .write(&target, Bytes::from("2"), options)
+        .await;
     assert_eq!(code(refused), ErrorCode::Busy);
     assert_eq!(scratch.host_names("."), ["f"]);
     drop(held);
