@@ -37,6 +37,7 @@ mod arrival;
 mod connection;
 mod translate;
 
+use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +45,7 @@ use rmcp::RoleServer;
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::oneshot;
 
 use crate::{Result, Session, Workspace};
@@ -105,6 +106,8 @@ impl Server {
         I: AsyncRead + Send + Unpin + 'static,
         O: AsyncWrite + Send + Unpin + 'static,
     {
+        // The last message may lack its line feed.
+        let input = input.chain(Cursor::new(*b"\n"));
         let transport =
             AsyncRwTransport::new(input, output).with_max_line_length(MOST_REQUEST_BYTES);
         self.connect(InOrder::new(transport)).await

@@ -4,4 +4,5 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod arrows;
+mod mcp;
 mod support;
