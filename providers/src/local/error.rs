@@ -57,6 +57,10 @@ fn classify(error: &io::Error) -> (ErrorCode, &'static str) {
             "it is a mount point (a bind mount, as containers use for single files), which the \
              host does not let anyone replace",
         ),
+        Errno::OPNOTSUPP | Errno::NOSYS => (
+            ErrorCode::Unsupported,
+            "the host's file system offers no safe way to do it",
+        ),
         Errno::XDEV => (
             ErrorCode::Unsupported,
             "the two places lie on different mounts",

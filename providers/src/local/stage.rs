@@ -231,11 +231,15 @@ const LONGEST_WRITE: usize = 8 << 20;
 /// Fewer than any kernel's bound on slices.
 const MOST_SLICES: usize = 512;
 
-/// Moves a draft to a vacant name. Hosts without such a move have links, or cannot do it.
+/// Moves a draft to a vacant name. Hosts without such a move have links, or cannot do it: a
+/// plain rename might replace what somebody else just created.
 fn publish_draft(folder: &Dir, draft: &Name, name: &Name) -> rustix::io::Result<()> {
     match at::rename_to_vacant((folder, draft), (folder, name)) {
         Err(error) if at::is_not_offered(error) => {
-            at::link(folder, draft, name)?;
+            match at::link(folder, draft, name) {
+                Err(Errno::PERM | Errno::MLINK) => return Err(Errno::OPNOTSUPP),
+                linked => linked?,
+            }
             let _ = at::unlink(folder, draft);
             Ok(())
         }

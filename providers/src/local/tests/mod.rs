@@ -8,6 +8,8 @@
 mod alarms;
 mod basics;
 mod crashes;
+#[cfg(target_os = "linux")]
+mod denied;
 mod foreign;
 mod hostile;
 mod hosts;
@@ -45,6 +47,8 @@ impl Scratch {
     }
 
     fn with(options: LocalOptions) -> Self {
+        #[cfg(target_os = "linux")]
+        denied::deny_if_asked();
         let parent = TempDir::new().unwrap();
         let root = parent.path().join("data");
         let outside = parent.path().join("data-evil");
