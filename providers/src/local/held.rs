@@ -1,7 +1,9 @@
 //! Files held open: what a mutation saw, by handle, so that nothing else can pass for it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek as _, SeekFrom};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -19,7 +21,7 @@ use super::walk::Place;
 /// While it is held its inode's number is not given to another file.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub(super) file: File,
+    pub(super) file: Arc<File>,
     pub(super) stamp: Stamp,
     /// When the stamp was taken.
     pub(super) seen: SystemTime,
@@ -57,6 +59,7 @@ impl Held {
         if stamp.kind != FileKind::File {
             return Err(not_regular(stamp.kind));
         }
+        let file = Arc::new(file);
         Ok(Some(Self { file, stamp, seen }))
     }
 
@@ -68,29 +71,27 @@ impl Held {
     }
 
     fn read_all(&self) -> Result<Vec<u8>> {
-        let mut file = &self.file;
         let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         let expected = usize::try_from(self.stamp.size).unwrap_or(usize::MAX);
         bytes
             .try_reserve_exact(expected.saturating_add(1))
             .map_err(|_| unreadable(io::Error::from(io::ErrorKind::OutOfMemory)))?;
-        fill(&mut file, &mut bytes, usize::MAX, self.stamp.size).map_err(unreadable)?;
+        fill(&self.file, &mut bytes, 0, usize::MAX, self.stamp.size).map_err(unreadable)?;
         Ok(bytes)
     }
 
     /// Hashes the whole file, in pieces.
     pub(super) fn hash(&self) -> Result<ContentHash> {
-        let mut file = &self.file;
         let mut hasher = ContentHasher::new();
-        let mut piece = vec![0; PIECE.min(usize::try_from(self.stamp.size).unwrap_or(PIECE) + 1)];
-        file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        let mut piece = Vec::new();
+        let mut offset = 0;
         loop {
-            match file.read(&mut piece) {
-                Ok(0) => return Ok(hasher.finish()),
-                Ok(read) => hasher.update(&piece[..read]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(unreadable(error)),
+            piece.clear();
+            let end = fill(&self.file, &mut piece, offset, PIECE, self.stamp.size);
+            hasher.update(&piece);
+            offset += piece.len() as u64;
+            if end.map_err(unreadable)? {
+                return Ok(hasher.finish());
             }
         }
     }
@@ -112,14 +113,15 @@ fn unreadable(error: io::Error) -> seamfs_core::FsError {
     host(error, "read the file")
 }
 
-/// Appends bytes until the end of the file, or until `bytes` holds `most` of them; returns
-/// whether the end was reached.
+/// Appends the bytes from `offset` on, until the end of the file or until `bytes` holds `most` of
+/// them; returns whether the end was reached.
 ///
 /// A read that ends where the file was said to end, and asked for more, has met the end: it is
 /// not asked a second time.
 pub(super) fn fill(
-    file: &mut impl Read,
+    file: &File,
     bytes: &mut Vec<u8>,
+    offset: u64,
     most: usize,
     size: u64,
 ) -> io::Result<bool> {
@@ -129,20 +131,19 @@ pub(super) fn fill(
             return Ok(false);
         }
         let start = bytes.len();
-        let ahead = usize::try_from(size)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(start);
+        let from = offset + start as u64;
+        let ahead = usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX);
         let ask = room
             .min(ahead.saturating_add(1))
             .min(4 * PIECE)
             .max(room.min(4096));
         bytes.resize(start + ask, 0);
-        let read = file.read(&mut bytes[start..]);
+        let read = file.read_at(&mut bytes[start..], from);
         let kept = *read.as_ref().unwrap_or(&0);
         bytes.truncate(start + kept);
         match read {
             Ok(0) => return Ok(true),
-            Ok(kept) if kept < ask && bytes.len() as u64 == size => return Ok(true),
+            Ok(kept) if kept < ask && from + kept as u64 == size => return Ok(true),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

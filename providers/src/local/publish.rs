@@ -1,6 +1,7 @@
 //! Publication: the staged bytes take the target's name, in one step and only over what was seen.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use seamfs_core::{
     CallContext, ContentHash, ErrorCode, Expected, FileKind, FsError, Note, Result, Snapshot, cas,
@@ -188,7 +189,7 @@ impl<'a> Publication<'a> {
             if trusted && now == held.stamp {
                 return Ok(Some(held));
             }
-            let Some(fresh) = Held::open_seen(&self.local.root, self.place)? else {
+            let Some(fresh) = self.hold_again(&now, &held)? else {
                 return Ok(None);
             };
             if let Some(before) = before
@@ -205,6 +206,16 @@ impl<'a> Publication<'a> {
             held = fresh;
         }
         Ok(None)
+    }
+
+    /// Returns what is there now by a handle; the same inode needs no other one.
+    fn hold_again(&self, now: &Stamp, held: &Held) -> Result<Option<Held>> {
+        if now.inode != held.stamp.inode {
+            return Held::open_seen(&self.local.root, self.place);
+        }
+        let (seen, stamp) = (SystemTime::now(), *now);
+        let file = Arc::clone(&held.file);
+        Ok(Some(Held { file, stamp, seen }))
     }
 
     /// Replaces whatever file is there.
@@ -260,8 +271,12 @@ enum Swapped {
 /// Ends a publication: the folder is remembered, freed, and brought to the disk where asked.
 pub(super) fn finish(local: &Inner, lock: FolderLock) -> Result<()> {
     local.swept.remember(&lock);
+    if local.options.durability != Durability::Full {
+        return Ok(());
+    }
+    // Others need not wait for the disk.
     let folder = lock.unlock();
-    sync_handle(local.options.durability, &folder)
+    rustix::fs::fsync(&folder).map_err(unsynced)
 }
 
 /// Returns whether what an exchange displaced holds the bytes that were to be replaced.
@@ -284,6 +299,9 @@ pub(super) fn is_expected(
     if stamp.kind != FileKind::File {
         return false;
     }
+    if stamp.inode == verified.stamp.inode {
+        return matches!(verified.hash(), Ok(hash) if hash == before);
+    }
     matches!(
         Held::open_seen(&local.root, displaced),
         Ok(Some(held)) if matches!(held.hash(), Ok(hash) if hash == before)
@@ -304,13 +322,6 @@ pub(super) fn sync_folder(durability: Durability, folder: &cap_std::fs::Dir) -> 
     }
     let folder = at::reopen_readable(folder).map_err(unsynced)?;
     rustix::fs::fsync(&folder).map_err(unsynced)
-}
-
-fn sync_handle(durability: Durability, folder: &rustix::fd::OwnedFd) -> Result<()> {
-    if durability != Durability::Full {
-        return Ok(());
-    }
-    rustix::fs::fsync(folder).map_err(unsynced)
 }
 
 fn unsynced(error: rustix::io::Errno) -> FsError {

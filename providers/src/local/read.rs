@@ -1,8 +1,8 @@
 //! Reading: one hop for a small file, a hop a piece for a large one.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -79,6 +79,8 @@ fn whole(root: &Root, path: &RootPath, held: Held, options: &ReadOptions) -> Res
     let mut hasher = ContentHasher::new();
     hasher.update(&bytes);
     Ok(Body::Stream(Box::new(FileStream {
+        offset: bytes.len() as u64,
+        size: held.stamp.size,
         delivered: bytes.len() as u64,
         ready: Some(bytes),
         display: root.namespace.display(path),
@@ -95,10 +97,8 @@ struct First {
 }
 
 fn read_piece(held: &Held, size: u64) -> Result<First> {
-    let mut file = &held.file;
     let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
-    let end = fill(&mut file, &mut bytes, PIECE + 1, size).map_err(unreadable)?;
+    let end = fill(&held.file, &mut bytes, 0, PIECE + 1, size).map_err(unreadable)?;
     Ok(First { bytes, end })
 }
 
@@ -112,12 +112,10 @@ fn part(
 ) -> Result<Body> {
     let length = range.end - range.start;
     check_limit(length, options.max_bytes)?;
-    let mut file = &held.file;
-    file.seek(SeekFrom::Start(range.start))
-        .map_err(unreadable)?;
     let most = usize::try_from(length).unwrap_or(usize::MAX).min(PIECE);
     let mut bytes = Vec::with_capacity(most);
-    let end = fill(&mut file, &mut bytes, most, held.stamp.size).map_err(unreadable)?;
+    let end =
+        fill(&held.file, &mut bytes, range.start, most, held.stamp.size).map_err(unreadable)?;
     let bytes = Bytes::from(bytes);
     let left = length - bytes.len() as u64;
     if end || left == 0 {
@@ -127,6 +125,8 @@ fn part(
         });
     }
     Ok(Body::Stream(Box::new(FileStream {
+        offset: range.start + bytes.len() as u64,
+        size: held.stamp.size,
         delivered: bytes.len() as u64,
         ready: Some(bytes),
         display: root.namespace.display(path),
@@ -152,6 +152,10 @@ fn unreadable(error: std::io::Error) -> FsError {
 struct FileStream {
     ready: Option<Bytes>,
     delivered: u64,
+    /// Where the next piece begins.
+    offset: u64,
+    /// The size of the file when it was opened.
+    size: u64,
     /// How many bytes of a range are still to come; none for a whole file.
     left: Option<u64>,
     max_bytes: Option<u64>,
@@ -161,7 +165,7 @@ struct FileStream {
 }
 
 enum State {
-    Open(File, Box<ContentHasher>),
+    Open(Arc<File>, Box<ContentHasher>),
     Ended(Option<Version>),
 }
 
@@ -180,13 +184,18 @@ impl ByteStream for FileStream {
         let most = self.left.map_or(PIECE, |left| {
             usize::try_from(left).unwrap_or(usize::MAX).min(PIECE)
         });
+        let (offset, size) = (self.offset, self.size);
         let context = self.context.clone();
         let read = blocking::run(move || {
             context.check()?;
-            next_piece(file, hasher, most)
+            let (mut hasher, mut bytes) = (hasher, Vec::new());
+            fill(&file, &mut bytes, offset, most, size).map_err(unreadable)?;
+            hasher.update(&bytes);
+            Ok((file, hasher, Bytes::from(bytes)))
         });
         let (file, hasher, bytes) = read.await.map_err(|error| self.place(error))?;
         self.delivered += bytes.len() as u64;
+        self.offset += bytes.len() as u64;
         check_limit(self.delivered, self.max_bytes).map_err(|error| self.place(error))?;
         if let Some(left) = &mut self.left {
             *left -= bytes.len() as u64;
@@ -212,16 +221,4 @@ impl FileStream {
     fn place(&self, error: FsError) -> FsError {
         error.at(&self.display).during(Operation::Read)
     }
-}
-
-fn next_piece(
-    mut file: File,
-    mut hasher: Box<ContentHasher>,
-    most: usize,
-) -> Result<(File, Box<ContentHasher>, Bytes)> {
-    let mut bytes = Vec::with_capacity(most);
-    let mut piece = (&mut file).take(most as u64);
-    piece.read_to_end(&mut bytes).map_err(unreadable)?;
-    hasher.update(&bytes);
-    Ok((file, hasher, Bytes::from(bytes)))
 }

@@ -120,5 +120,5 @@ fn reap(local: &Inner, folder: &Arc<Dir>, name: Name, _lock: &FolderLock) {
 }
 
 fn is_abandoned(held: &Held) -> bool {
-    rustix::fs::flock(&held.file, FlockOperation::NonBlockingLockShared).is_ok()
+    rustix::fs::flock(&*held.file, FlockOperation::NonBlockingLockShared).is_ok()
 }

@@ -98,7 +98,9 @@ fn digits(hash: ContentHash) -> String {
 /// Returns a number that nobody can foretell: keyed from the system's entropy, a key a call.
 fn random() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
+    // A forked process starts with the same keys.
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    hasher.write_u128(now.as_nanos());
     hasher.finish()
 }
 

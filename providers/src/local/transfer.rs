@@ -1,7 +1,5 @@
 //! Moving and copying: two places, each under its own guard.
 
-use std::io::Read as _;
-
 use rustix::io::Errno;
 use seamfs_core::{
     ContentHash, ContentHasher, ErrorCode, Expected, FileKind, FsError, Note, Result, RootPath,
@@ -12,7 +10,7 @@ use super::Inner;
 use super::at;
 use super::error::{host, no_folder, not_for_the_root, not_regular};
 use super::folder::Created;
-use super::held::{Held, PIECE};
+use super::held::{Held, PIECE, fill};
 use super::lock::FolderLock;
 use super::publish::{Outcome, Publication, sync_folder};
 use super::remove::never_absent;
@@ -371,16 +369,16 @@ fn stage_copy(
         return Ok(None);
     };
     let mut hasher = ContentHasher::new();
-    let mut piece = Vec::with_capacity(PIECE);
+    let mut piece = Vec::new();
+    let mut offset = 0;
     loop {
         piece.clear();
-        (&held.file)
-            .take(PIECE as u64)
-            .read_to_end(&mut piece)
+        fill(&held.file, &mut piece, offset, PIECE, held.stamp.size)
             .map_err(|error| host(error, "read the file"))?;
         if piece.is_empty() {
             break;
         }
+        offset += piece.len() as u64;
         hasher.update(&piece);
         stage.fill(std::iter::once(piece.as_slice()), &options.context)?;
     }

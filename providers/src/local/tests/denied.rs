@@ -32,7 +32,11 @@ fn deny(errno: u32) {
     let (flags, how) = (rustix::fs::OFlags::PATH, rustix::fs::ResolveFlags::empty());
     let opened = rustix::fs::openat2(rustix::fs::CWD, "/", flags, rustix::fs::Mode::empty(), how);
     let errno = i32::try_from(errno).unwrap();
-    assert_eq!(opened.unwrap_err().raw_os_error(), errno, "the call is denied");
+    assert_eq!(
+        opened.unwrap_err().raw_os_error(),
+        errno,
+        "the call is denied"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod alarms;
 mod basics;
+mod cost;
 mod crashes;
 #[cfg(target_os = "linux")]
 mod denied;
