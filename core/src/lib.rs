@@ -17,6 +17,7 @@
 //! ```
 
 pub mod body;
+pub mod cache;
 pub mod capabilities;
 pub mod cas;
 pub mod context;
