@@ -5,7 +5,9 @@
 #[cfg(unix)]
 pub mod local;
 mod memory;
+pub mod object;
 
 #[cfg(unix)]
 pub use local::{Durability, Local, LocalOptions};
 pub use memory::{DEFAULT_QUOTA, Memory};
+pub use object::Object;
