@@ -100,10 +100,6 @@ impl ServerHandler for Connection {
         }
     }
 
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
-    }
-
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
