@@ -110,9 +110,16 @@ pub(super) fn make_folder(folder: &Dir, name: &Name) -> rustix::io::Result<()> {
 }
 
 /// Creates a file that has no name yet; not every file system has such files.
+#[cfg(target_os = "linux")]
 pub(super) fn create_nameless(folder: &Dir, mode: u32) -> rustix::io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     rustix::fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from)
+}
+
+/// Creates a file that has no name yet, where there are such files.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn create_nameless(_: &Dir, _: u32) -> rustix::io::Result<File> {
+    Err(Errno::OPNOTSUPP)
 }
 
 /// Creates a file under a name that nothing has.

@@ -140,6 +140,19 @@ impl Local {
             .map_err(|error| beside(error, target).at(target.display()).during(operation))
     }
 
+    fn look<T>(
+        &self,
+        target: &Target,
+        options: &StatOptions,
+        work: impl FnOnce(&Root, &RootPath) -> Result<T>,
+    ) -> Result<T> {
+        blocking::look(|| {
+            options.context.check()?;
+            work(&self.inner.root, &RootPath::from_key(target.key()))
+        })
+        .map_err(|error| error.at(target.display()).during(Operation::Stat))
+    }
+
     async fn turn(
         &self,
         operation: Operation,
@@ -253,30 +266,19 @@ impl FileSystem for Local {
     }
 
     async fn resolve(&self, path: &str, cwd: &str, options: ResolveOptions) -> Result<Target> {
-        let inner = Arc::clone(&self.inner);
-        let (path, cwd) = (path.to_owned(), cwd.to_owned());
-        blocking::run(move || {
+        blocking::look(|| {
             options.context.check()?;
-            inner.root.resolve(&path, &cwd, options.purpose)
+            self.inner.root.resolve(path, cwd, options.purpose)
         })
-        .await
         .map_err(|error| error.during(Operation::Resolve))
     }
 
     async fn stat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
-        self.hop(Operation::Stat, target, move |local, path| {
-            options.context.check()?;
-            look::stat(&local.root, path)
-        })
-        .await
+        self.look(target, &options, look::stat)
     }
 
     async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
-        self.hop(Operation::Stat, target, move |local, path| {
-            options.context.check()?;
-            look::lstat(&local.root, path)
-        })
-        .await
+        self.look(target, &options, look::lstat)
     }
 
     async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {

@@ -7,7 +7,8 @@ use std::time::Duration;
 /// What a mutation waits for before it reports success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// Nothing: the change survives the process, but not a power failure.
+    /// Nothing: the change survives the death of the process, but after a power failure the file
+    /// may hold the old bytes, the new ones, a part of them or nothing.
     None,
     /// The new bytes are on the disk before they take the name: after a power failure the file
     /// holds the old bytes or the new ones, never a part.
