@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
 use super::stamp::Stamp;
@@ -42,9 +42,15 @@ impl Name {
         Path::new(std::ffi::OsStr::from_bytes(self.as_bytes()))
     }
 
-    fn as_c_str(&self) -> &CStr {
+    pub(super) fn as_c_str(&self) -> &CStr {
         &self.0
     }
+}
+
+/// Returns permission bits as the host's calls take them.
+#[allow(clippy::unnecessary_cast, reason = "the type differs between targets")]
+pub(super) fn permissions(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode as RawMode)
 }
 
 /// Opens a child folder without following a link.
@@ -68,12 +74,6 @@ pub(super) fn open_file(folder: &Dir, name: &Name) -> rustix::io::Result<File> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name.as_c_str(), flags, Mode::empty()).map(File::from)
-}
-
-/// Holds an entry of any kind without opening it, so that its inode stays its own.
-pub(super) fn hold(folder: &Dir, name: &Name) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(folder, name.as_c_str(), flags, Mode::empty())
 }
 
 /// Looks at an entry; none when nothing is there.
@@ -106,32 +106,13 @@ pub(super) fn read_link(folder: &Dir, name: &Name) -> io::Result<PathBuf> {
 
 /// Creates a folder; the kernel applies the umask.
 pub(super) fn make_folder(folder: &Dir, name: &Name) -> rustix::io::Result<()> {
-    rustix::fs::mkdirat(folder, name.as_c_str(), Mode::from_raw_mode(0o777))
-}
-
-/// Creates a file that has no name yet; not every file system has such files.
-#[cfg(target_os = "linux")]
-pub(super) fn create_nameless(folder: &Dir, mode: u32) -> rustix::io::Result<File> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    rustix::fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from)
-}
-
-/// Creates a file that has no name yet, where there are such files.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn create_nameless(_: &Dir, _: u32) -> rustix::io::Result<File> {
-    Err(Errno::OPNOTSUPP)
+    rustix::fs::mkdirat(folder, name.as_c_str(), permissions(0o777))
 }
 
 /// Creates a file under a name that nothing has.
 pub(super) fn create_file(folder: &Dir, name: &Name, mode: u32) -> rustix::io::Result<File> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(mode);
-    rustix::fs::openat(folder, name.as_c_str(), flags, mode).map(File::from)
-}
-
-/// Gives a nameless file a name that nothing has.
-pub(super) fn name_file(file: &File, folder: &Dir, name: &Name) -> rustix::io::Result<()> {
-    rustix::fs::linkat(file, c"", folder, name.as_c_str(), AtFlags::EMPTY_PATH)
+    rustix::fs::openat(folder, name.as_c_str(), flags, permissions(mode)).map(File::from)
 }
 
 /// Gives a file another name within its folder, one that nothing has.

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{Gid, Mode, Uid, XattrFlags};
+use rustix::fs::{Gid, Uid, XattrFlags};
 use rustix::io::Errno;
 use seamfs_core::{Note, Result};
 
@@ -33,7 +33,7 @@ pub(super) fn keep(old: &Held, staged: &File) -> Result<Vec<Note>> {
     }
     notes.extend(keep_extended(&old.file, staged));
     let mode = owner.limit(old.stamp.mode);
-    rustix::fs::fchmod(staged, Mode::from_raw_mode(mode))
+    rustix::fs::fchmod(staged, at::permissions(mode))
         .map_err(|error| host(error, "keep the file's mode"))?;
     Ok(notes)
 }

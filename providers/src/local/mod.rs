@@ -21,6 +21,7 @@ mod lock;
 mod look;
 mod moment;
 mod options;
+mod platform;
 mod publish;
 mod read;
 mod reap;

@@ -1,18 +1,18 @@
 //! Recovery: what killed writers left is found, and goes if its content accounts for itself.
 
 use std::collections::HashMap;
-use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, RawDir};
+use rustix::fs::FlockOperation;
 use seamfs_core::FileKind;
 
 use super::Inner;
 use super::at::{self, Name};
 use super::held::Held;
 use super::lock::FolderLock;
+use super::platform;
 use super::staging::{self, Staging};
 use super::stamp::{Inode, Moment};
 use super::walk::Place;
@@ -77,18 +77,12 @@ pub(super) fn sweep_found(local: &Inner, folder: &Arc<Dir>, names: Vec<Name>) {
 }
 
 fn leftovers(folder: &OwnedFd) -> Vec<Name> {
-    let mut buffer = [MaybeUninit::uninit(); 16 << 10];
-    let mut entries = RawDir::new(folder, &mut buffer);
     let mut leftovers = Vec::new();
-    for _ in 0..MOST_NAMES {
-        let Some(Ok(entry)) = entries.next() else {
-            break;
-        };
-        let name = entry.file_name().to_bytes();
+    platform::some_names(folder, MOST_NAMES, |name| {
         if staging::parse(name).is_some() {
             leftovers.extend(Name::new(name));
         }
-    }
+    });
     leftovers
 }
 

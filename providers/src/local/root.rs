@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, StatxFlags};
 use seamfs_core::{ErrorCode, FsError, Namespace, Operation, Result, RootPath, Target};
 
 use super::at;
 use super::error::{host, other_mount};
 use super::options::{DisplayRoot, LocalOptions, Mounts};
+use super::platform::{self, Mount};
 
 /// The root's handle, its spellings and its mount.
 pub(super) struct Root {
@@ -22,14 +22,6 @@ pub(super) struct Root {
     spellings: Vec<Vec<Vec<u8>>>,
     /// The mount that paths must stay on, when they must.
     mount: Option<Mount>,
-}
-
-/// Which mount something lies on: the kernel's number for it, or the device where the kernel has
-/// none to give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mount {
-    Number(u64),
-    Device(u32, u32),
 }
 
 impl Root {
@@ -105,14 +97,7 @@ pub(super) fn steps(text: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn mount_of(entry: impl AsFd) -> Result<Mount> {
-    let wanted = StatxFlags::MNT_ID | StatxFlags::TYPE;
-    let stat = rustix::fs::statx(entry, c"", AtFlags::EMPTY_PATH, wanted)
-        .map_err(|error| host(error, "tell which mount it lies on"))?;
-    if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 {
-        Ok(Mount::Number(stat.stx_mnt_id))
-    } else {
-        Ok(Mount::Device(stat.stx_dev_major, stat.stx_dev_minor))
-    }
+    platform::mount_of(entry).map_err(|error| host(error, "tell which mount it lies on"))
 }
 
 fn namespace(shown: &str, canonical: Option<&str>, display: DisplayRoot) -> Namespace {

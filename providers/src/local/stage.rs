@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cap_std::fs::Dir;
-use rustix::fs::{FlockOperation, Mode};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use seamfs_core::{CallContext, ContentHash, Result};
 
 use super::at::{self, Name};
 use super::error::host;
 use super::options::Durability;
+use super::platform;
 use super::staging;
 use super::stamp::Inode;
 
@@ -60,7 +61,7 @@ impl Stage {
         nameless: &Nameless,
     ) -> Result<Option<Self>> {
         if nameless.works() {
-            match at::create_nameless(folder, mode) {
+            match platform::create_nameless(folder, mode) {
                 Ok(file) => return Ok(Some(Self::new(folder, file, None))),
                 Err(error) if at::is_not_offered(error) || error == Errno::ISDIR => {
                     nameless.give_up();
@@ -116,7 +117,7 @@ impl Stage {
 
     /// Sets the mode, as the last step before the file is seen.
     pub(super) fn set_mode(&self, mode: u32) -> Result<()> {
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))
+        rustix::fs::fchmod(&self.file, at::permissions(mode))
             .map_err(|error| host(error, "set the new file's mode"))
     }
 
@@ -146,7 +147,7 @@ impl Stage {
     ) -> Result<bool> {
         let name = staging::whole(before, after);
         let named = match &self.name {
-            None => at::name_file(&self.file, &self.folder, &name),
+            None => platform::name_file(&self.file, &self.folder, &name),
             // Nothing has the new name: nobody can foretell it.
             Some(draft) => at::rename((&self.folder, draft), (&self.folder, &name)),
         };
@@ -167,7 +168,7 @@ impl Stage {
     /// Gives the staged file its target's name, if nothing has it.
     pub(super) fn publish_vacant(&mut self, name: &Name, nameless: &Nameless) -> Result<Vacancy> {
         let Some(draft) = &self.name else {
-            return match at::name_file(&self.file, &self.folder, name) {
+            return match platform::name_file(&self.file, &self.folder, name) {
                 Ok(()) => Ok(Vacancy::Filled),
                 Err(Errno::EXIST) => Ok(Vacancy::Taken),
                 Err(error) if cannot_be_named(error) => {

@@ -18,6 +18,7 @@ use super::attributes;
 use super::error::{host, not_regular};
 use super::held::Held;
 use super::lock::FolderLock;
+use super::platform;
 use super::publish::{Publication, finish};
 use super::stage::{PRIVATE, Stage};
 use super::staging;
@@ -223,7 +224,7 @@ fn several_writers() -> FsError {
 /// Holds whatever is at a place, without opening it.
 fn hold(place: &Place) -> Result<Claimed<OwnedFd>> {
     let failed = |error| host(error, "hold a file that another writer replaced");
-    let handle = at::hold(&place.folder, &place.name).map_err(failed)?;
+    let handle = platform::hold(&place.folder, &place.name).map_err(failed)?;
     let inode = at::look_at_handle(&handle).map_err(failed)?.inode;
     Ok(Claimed {
         inode,
