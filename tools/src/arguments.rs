@@ -21,7 +21,7 @@ pub(crate) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T> {
         }
     };
     serde_path_to_error::deserialize(object).map_err(|error| {
-        let path = error.path().to_string();
+        let path = bounded(&error.path().to_string());
         let reason = bounded(&error.into_inner().to_string());
         match path.as_str() {
             "." => invalid(reason),
@@ -45,11 +45,37 @@ pub(crate) fn refuse_nul(argument: &str, text: &str) -> Result<()> {
     }
 }
 
-fn bounded(text: &str) -> String {
-    match text.char_indices().nth(MOST_QUOTED) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
+/// Refuses texts that no replacement can be made of, by the names that the caller gave them.
+pub(crate) fn check_replacement(old: (&str, &str), new: (&str, &str)) -> Result<()> {
+    if old.1.is_empty() {
+        return Err(invalid(format!(
+            "argument `{}`: is empty; it must hold the text to replace",
+            old.0
+        )));
     }
+    if old.1 == new.1 {
+        return Err(invalid(format!(
+            "arguments `{}` and `{}`: are the same; nothing would change",
+            old.0, new.0
+        )));
+    }
+    Ok(())
+}
+
+/// Cuts a parser's words, and leaves nothing invisible in what they quote.
+fn bounded(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, character) in text.chars().enumerate() {
+        if count == MOST_QUOTED {
+            shown.push('…');
+            break;
+        }
+        match character.is_control() {
+            true => shown.extend(character.escape_debug()),
+            false => shown.push(character),
+        }
+    }
+    shown
 }
 
 fn kind_of(value: &Value) -> &'static str {

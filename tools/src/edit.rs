@@ -13,13 +13,14 @@ use seamfs_core::{EditOutcome, ErrorCode, Result, Target, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, refuse_nul};
+use crate::arguments::{self, check_replacement, refuse_nul};
 use crate::cards::{CallKind, Presentation};
 use crate::mutate::sentences;
 use crate::result::{ToolError, ToolOutput, with_notes};
 use crate::scope::Scope;
 use crate::tool::{
-    Annotations, Tool, ToolSpec, mutation_schema, observation_sentence, schema, unknown_option,
+    Annotations, Tool, ToolSpec, mutation_schema, observation_sentence, output_schema,
+    unknown_option,
 };
 
 /// Replaces literal text in a file.
@@ -49,7 +50,8 @@ struct Output<'a> {
     replacements: usize,
     /// Whether every occurrence was asked for.
     replace_all: bool,
-    /// The 1-based, inclusive line ranges that the new text occupies, as `[first, last]`.
+    /// The 1-based, inclusive line ranges that the new text occupies, as `[first, last]`; the
+    /// first thousand.
     ranges: Vec<[u64; 2]>,
     /// The version of the bytes now stored.
     #[schemars(with = "String")]
@@ -83,7 +85,7 @@ impl Tool for Edit {
                  interpreted. Line feeds match the file's own line endings, which are kept.{observed}"
             ),
             input_schema: mutation_schema::<Arguments>(facts),
-            output_schema: schema::<Output<'_>>(),
+            output_schema: output_schema::<Output<'_>>(),
             annotations: Annotations {
                 read_only: false,
                 destructive: true,
@@ -107,6 +109,7 @@ impl Tool for Edit {
             new_string,
             replace_all,
         } = arguments::parse(arguments)?;
+        check_replacement(("old_string", &old_string), ("new_string", &new_string))?;
         refuse_nul("new_string", &new_string)?;
         let transform = match replace_all {
             true => Replace::all(old_string, new_string)?,
@@ -137,6 +140,7 @@ fn output(target: &Target, outcome: &EditOutcome, replace_all: bool) -> ToolOutp
     let edit = &outcome.edit;
     let mut notes = sentences(&outcome.notes);
     notes.extend(bom_note(outcome));
+    notes.extend(ranges_note(&edit.ranges));
     let structured = Output {
         path,
         replacements: edit.replacements,
@@ -181,9 +185,22 @@ pub(crate) fn bom_note(outcome: &EditOutcome) -> Option<String> {
         .then(|| "the file's byte order mark was kept".to_owned())
 }
 
+/// The most ranges that a value lists: a result is bounded, however many places changed.
+const MOST_RANGES: usize = 1000;
+
+fn ranges_note(ranges: &[LineRange]) -> Option<String> {
+    (ranges.len() > MOST_RANGES).then(|| {
+        format!(
+            "`ranges` lists the first {MOST_RANGES} of {} places",
+            ranges.len()
+        )
+    })
+}
+
 pub(crate) fn pairs(ranges: &[LineRange]) -> Vec<[u64; 2]> {
     ranges
         .iter()
+        .take(MOST_RANGES)
         .map(|range| [range.start, range.end])
         .collect()
 }

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use seamfs_core::gate::GateFacts;
 use seamfs_core::options::Purpose;
 use seamfs_core::replace::{Insert, Replace};
+use seamfs_core::text::quote;
 use seamfs_core::{
     EditOutcome, ErrorCode, FsError, Operation, ResolveOptions, Result, Target, Transform, Version,
     cas,
@@ -17,20 +18,23 @@ use seamfs_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Integer, invalid, refuse_nul};
+use crate::arguments::{self, Integer, check_replacement, invalid, refuse_nul};
 use crate::cards::{CallKind, Presentation};
 use crate::edit::{bom_note, lines_of, pairs};
 use crate::mutate::sentences;
 use crate::result::{ToolError, ToolOutput, with_notes};
 use crate::scope::{Place, Scope};
 use crate::tool::{
-    Annotations, Tool, ToolSpec, mutation_schema, observation_sentence, positive_option, schema,
-    unknown_option,
+    Annotations, Tool, ToolSpec, mutation_schema, observation_sentence, output_schema,
+    positive_option, unknown_option,
 };
 use crate::write;
 
 /// The most characters of a view unless told otherwise.
 const MAX_OUTPUT_CHARS: usize = 16_000;
+
+/// The most characters of `old_str` that an error quotes.
+const MOST_QUOTED: usize = 160;
 
 /// Four commands over one file, in the manner of models trained on such an editor.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +188,7 @@ impl Tool for StrReplaceEditor {
                 self.max_output_chars
             ),
             input_schema: mutation_schema::<Arguments>(facts),
-            output_schema: schema::<Output<'_>>(),
+            output_schema: output_schema::<Output<'_>>(),
             annotations: Annotations {
                 read_only: false,
                 destructive: true,
@@ -256,14 +260,22 @@ fn check_applicable(arguments: &Arguments) -> Result<()> {
 
 /// Refuses a relative path with the absolute one that it most likely means.
 async fn check_absolute(scope: &Scope, path: &str) -> Result<()> {
-    if path.trim().is_empty() || path.starts_with('/') || path.contains(":/") {
+    if path.trim().is_empty() || path.starts_with('/') {
         return Ok(());
     }
-    let options = ResolveOptions {
-        purpose: Purpose::Folder,
-        ..ResolveOptions::default().in_context(scope.context())
+    let resolve = async |path: &str| {
+        let options = ResolveOptions {
+            purpose: Purpose::Folder,
+            ..ResolveOptions::default().in_context(scope.context())
+        };
+        scope.fs().resolve(path, &scope.cwd, options).await
     };
-    let meant = scope.fs().resolve(path, &scope.cwd, options).await?;
+    let meant = resolve(path).await?;
+    // A URL is absolute too, and only the file system knows its own: as a relative path the same
+    // text leads elsewhere.
+    if path.contains(":/") && resolve(&format!("./{path}")).await? != meant {
+        return Ok(());
+    }
     Err(FsError::new(
         ErrorCode::InvalidPath,
         format!(
@@ -321,17 +333,28 @@ async fn create(scope: &mut Scope, arguments: Arguments) -> Result<ToolOutput, T
 async fn str_replace(scope: &mut Scope, arguments: Arguments) -> Result<ToolOutput, ToolError> {
     let old = required(Command::StrReplace, "old_str", arguments.old_str)?;
     let new = arguments.new_str.unwrap_or_default();
+    check_replacement(("old_str", &old), ("new_str", &new))?;
     refuse_nul("new_str", &new)?;
-    if old.is_empty() {
-        return Err(invalid("`old_str` is empty; it must hold the text to replace").into());
-    }
-    if old == new {
-        return Err(invalid("`old_str` and `new_str` are the same; nothing would change").into());
-    }
+    let quoted = quote(&old, MOST_QUOTED);
     let transform = Replace::once(old, new)?;
     let place = scope.enter(&arguments.path, Purpose::File).await?;
-    let outcome = change(scope, &place, Arc::new(transform)).await?;
+    let outcome = change(scope, &place, Arc::new(transform))
+        .await
+        .map_err(|failed| quoting(&quoted, failed))?;
     Ok(changed(Command::StrReplace, place.target(), &outcome))
+}
+
+/// Quotes `old_str` in what is said of it.
+fn quoting(quoted: &str, failed: ToolError) -> ToolError {
+    let ToolError { error, next_action } = failed;
+    let error = match error.code() {
+        code @ (ErrorCode::EditNotFound | ErrorCode::AmbiguousEdit) => {
+            let message = format!("old_str {quoted}: {}", error.message());
+            error.recast(code, message)
+        }
+        _ => error,
+    };
+    ToolError { error, next_action }
 }
 
 async fn insert(scope: &mut Scope, arguments: Arguments) -> Result<ToolOutput, ToolError> {

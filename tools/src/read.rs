@@ -17,7 +17,9 @@ use crate::arguments::{self, Integer, invalid};
 use crate::cards::{CallKind, Presentation};
 use crate::result::{ToolError, ToolOutput, with_notes};
 use crate::scope::{Place, Scope};
-use crate::tool::{Annotations, Tool, ToolSpec, positive_option, schema, unknown_option};
+use crate::tool::{
+    Annotations, Tool, ToolSpec, input_schema, output_schema, positive_option, unknown_option,
+};
 
 /// Shows a text file as numbered lines.
 #[derive(Clone, Debug)]
@@ -93,7 +95,7 @@ impl Tool for Read {
     }
 
     fn spec(&self, facts: &GateFacts) -> ToolSpec {
-        let mut input_schema = schema::<Arguments>();
+        let mut input_schema = input_schema::<Arguments>();
         input_schema["properties"]["limit"]["maximum"] = json!(self.max_lines);
         input_schema["properties"]["limit"]["default"] = json!(self.max_lines);
         input_schema["properties"]["offset"]["default"] = json!(1);
@@ -112,7 +114,7 @@ impl Tool for Read {
                 self.max_lines, self.max_bytes, self.max_line_chars
             ),
             input_schema,
-            output_schema: schema::<Output<'_>>(),
+            output_schema: output_schema::<Output<'_>>(),
             annotations: Annotations {
                 read_only: true,
                 destructive: false,

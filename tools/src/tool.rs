@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
+use schemars::generate::{Contract, SchemaSettings};
 use seamfs_core::gate::GateFacts;
 use seamfs_core::{ErrorCode, FsError, Result};
 use serde::Serialize;
@@ -71,11 +71,22 @@ pub struct Annotations {
     pub idempotent: bool,
 }
 
+/// Makes the schema of a tool's arguments, where whatever has a default may be left out.
+pub(crate) fn input_schema<T: JsonSchema>() -> Value {
+    schema::<T>(Contract::Deserialize)
+}
+
+/// Makes the schema of a tool's value, where whatever may be skipped is not required.
+pub(crate) fn output_schema<T: JsonSchema>() -> Value {
+    schema::<T>(Contract::Serialize)
+}
+
 /// Makes the schema of a type, inlined and without the generator's own marks.
-pub(crate) fn schema<T: JsonSchema>() -> Value {
+fn schema<T: JsonSchema>(contract: Contract) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        settings.contract = contract;
     });
     let mut schema = settings
         .into_generator()
@@ -104,7 +115,7 @@ fn strip_formats(value: &mut Value) {
 /// Makes the schema of a mutating tool's arguments: under a confining mode with the two fields
 /// that ask for more, which always come together.
 pub(crate) fn mutation_schema<T: JsonSchema>(facts: &GateFacts) -> Value {
-    let mut schema = schema::<T>();
+    let mut schema = input_schema::<T>();
     if facts.confined.is_some()
         && let Some(Value::Object(properties)) = schema.get_mut("properties")
     {

@@ -16,7 +16,8 @@ use crate::mutate::sentences;
 use crate::result::{ToolError, ToolOutput, with_notes};
 use crate::scope::Scope;
 use crate::tool::{
-    Annotations, Tool, ToolSpec, mutation_schema, observation_sentence, schema, unknown_option,
+    Annotations, Tool, ToolSpec, mutation_schema, observation_sentence, output_schema,
+    unknown_option,
 };
 
 /// Creates or replaces a whole file.
@@ -79,7 +80,7 @@ impl Tool for Write {
                  file use `edit`.{observed}"
             ),
             input_schema: mutation_schema::<Arguments>(facts),
-            output_schema: schema::<Output<'_>>(),
+            output_schema: output_schema::<Output<'_>>(),
             annotations: Annotations {
                 read_only: false,
                 destructive: true,
