@@ -4,5 +4,6 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod arrows;
+mod contract;
 mod mcp;
 mod support;

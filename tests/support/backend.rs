@@ -1,82 +1,187 @@
 //! The backends that claims run on, each with a way to act from outside the tools.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use seamfs::providers::Memory;
+use seamfs::policy::Observation;
 use seamfs::{
-    ErrorCode, Expected, FileSystem, FileSystemExt, Session, ToolResult, Workspace,
-    WorkspaceBuilder,
+    ErrorCode, Expected, FileSystem, FileSystemExt, Options, Registry, Session, ToolResult,
+    Workspace, WorkspaceBuilder,
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::Fault;
 
 /// A backend that a claim runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Memory,
+    /// A folder on the host's disk.
+    Local,
 }
 
-impl Backend {
-    /// Every backend that a plain test run has.
-    pub(crate) const ALL: &'static [Self] = &[Self::Memory];
+/// Where a claim is judged: a backend, sound or with one fault.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage {
+    pub(crate) backend: Backend,
+    fault: Option<Fault>,
+}
+
+impl Stage {
+    /// A backend as it is.
+    pub(crate) const fn sound(backend: Backend) -> Self {
+        Self {
+            backend,
+            fault: None,
+        }
+    }
+
+    /// A backend beneath a double that breaks the contract.
+    pub(crate) const fn broken(backend: Backend, fault: Fault) -> Self {
+        Self {
+            backend,
+            fault: Some(fault),
+        }
+    }
+
+    /// Opens an empty workspace with the observation policy and every tool.
+    pub(crate) async fn scene(self) -> Scene {
+        self.scene_with(|builder| builder).await
+    }
+
+    /// Opens an empty workspace without any policy.
+    pub(crate) async fn lawless(self) -> Scene {
+        self.scene_with(|builder| builder.rules([])).await
+    }
+
+    /// Opens an empty workspace with settings of the claim's own.
+    pub(crate) async fn scene_with(
+        self,
+        settings: impl FnOnce(WorkspaceBuilder) -> WorkspaceBuilder,
+    ) -> Scene {
+        self.scene_over(settings, |fs| fs).await
+    }
+
+    /// Opens an empty workspace over a layer of the claim's own.
+    pub(crate) async fn scene_over(
+        self,
+        settings: impl FnOnce(WorkspaceBuilder) -> WorkspaceBuilder,
+        layer: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
+    ) -> Scene {
+        self.scene_of(Options::default(), settings, layer).await
+    }
+
+    /// Opens an empty workspace that holds at the most this many bytes.
+    pub(crate) async fn small(self, quota: u64) -> Scene {
+        let mut options = Options::default();
+        options.set("quota", &quota.to_string());
+        self.scene_of(options, |builder| builder, |fs| fs).await
+    }
+
+    async fn scene_of(
+        self,
+        mut options: Options,
+        settings: impl FnOnce(WorkspaceBuilder) -> WorkspaceBuilder,
+        layer: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
+    ) -> Scene {
+        let (location, host) = match self.backend {
+            Backend::Memory => ("memory:".to_owned(), None),
+            Backend::Local => {
+                let host = tempfile::tempdir().expect("there is room for a folder");
+                let root = host.path().join("ws");
+                fs::create_dir(&root).expect("there is room for a folder");
+                (root.display().to_string(), Some(host))
+            }
+        };
+        if self.backend == Backend::Local {
+            // What survives a power cut is tested with the provider.
+            options.set("durability", "none");
+        }
+        let opened = Registry::default().open(&location, options).await;
+        let outside = opened.expect("an empty workspace opens");
+        let (mut fs, mut builder) = (layer(Arc::clone(&outside)), Workspace::builder());
+        if let Some(fault) = self.fault {
+            fs = fault.over_storage(fs);
+            builder = builder.rules([fault.over_rule(Observation::new())]);
+        }
+        let root = outside.target(".").await.expect("there is a root");
+        let root = root.display().trim_end_matches('/').to_owned();
+        Scene {
+            stage: self,
+            workspace: settings(builder).over(fs),
+            outside,
+            root,
+            host,
+        }
+    }
 }
 
 /// A workspace on one backend, and the hands of somebody outside the tools.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    pub(crate) backend: Backend,
+    pub(crate) stage: Stage,
     pub(crate) workspace: Workspace,
-    fs: Arc<dyn FileSystem>,
+    /// The storage as somebody outside sees it: without policy, and without the stage's fault.
+    pub(crate) outside: Arc<dyn FileSystem>,
+    root: String,
+    /// The folder that holds the root as `ws`, and whatever lies beside it.
+    host: Option<TempDir>,
 }
 
 impl Scene {
-    /// Opens an empty workspace with the observation policy and every tool.
-    pub(crate) fn new(backend: Backend) -> Self {
-        Self::with(backend, Workspace::builder())
+    /// Returns the session `S1`.
+    pub(crate) fn s1(&self) -> Hand {
+        self.hand("S1")
     }
 
-    /// Opens an empty workspace with settings of the claim's own.
-    pub(crate) fn with(backend: Backend, builder: WorkspaceBuilder) -> Self {
-        let fs: Arc<dyn FileSystem> = match backend {
-            Backend::Memory => Arc::new(Memory::new()),
-        };
-        Self {
-            backend,
-            workspace: builder.over(Arc::clone(&fs)),
-            fs,
+    /// Returns the session `S2`.
+    pub(crate) fn s2(&self) -> Hand {
+        self.hand("S2")
+    }
+
+    /// Returns a session of any name.
+    pub(crate) fn hand(&self, name: &str) -> Hand {
+        Hand {
+            session: self.workspace.session(name),
+            root: self.root.clone(),
+            fault: self.stage.fault,
         }
     }
 
-    /// Returns the session `S1`.
-    pub(crate) fn session(&self) -> Session {
-        self.workspace.session("S1")
-    }
-
     /// Returns the display path of a path relative to the root.
-    pub(crate) async fn path(&self, path: &str) -> String {
-        self.fs.target(path).await.unwrap().display().to_owned()
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("{}/{path}", self.root)
     }
 
     /// Writes bytes from outside the tools.
     pub(crate) async fn put(&self, path: &str, bytes: impl AsRef<[u8]>) {
-        match self.backend {
+        match self.stage.backend {
+            Backend::Local => {
+                let file = self.host_path(path);
+                let folder = file.parent().expect("a file is in a folder");
+                fs::create_dir_all(folder).expect("the outside can make folders");
+                fs::write(file, bytes).expect("the outside can write");
+            }
             Backend::Memory => {
-                let target = self.fs.target(path).await.unwrap();
+                let target = self.outside.target(path).await.expect("it resolves");
                 let bytes = Bytes::copy_from_slice(bytes.as_ref());
-                self.fs
-                    .write_all(&target, bytes, Expected::Any)
-                    .await
-                    .unwrap();
+                let written = self.outside.write_all(&target, bytes, Expected::Any).await;
+                written.expect("the outside can write");
             }
         }
     }
 
     /// Reads bytes from outside the tools; none when nothing is there.
     pub(crate) async fn bytes(&self, path: &str) -> Option<Vec<u8>> {
-        match self.backend {
+        match self.stage.backend {
+            Backend::Local => fs::read(self.host_path(path)).ok(),
             Backend::Memory => {
-                let target = self.fs.target(path).await.unwrap();
-                match self.fs.read_all(&target).await {
+                let target = self.outside.target(path).await.ok()?;
+                match self.outside.read_all(&target).await {
                     Ok(snapshot) => Some(snapshot.bytes.to_vec()),
                     Err(error) if error.code() == ErrorCode::NotFound => None,
                     Err(error) => panic!("{error}"),
@@ -85,57 +190,174 @@ impl Scene {
         }
     }
 
-    /// Removes a file from outside the tools.
+    /// Removes a file or an empty folder from outside the tools.
     pub(crate) async fn remove(&self, path: &str) {
-        match self.backend {
+        match self.stage.backend {
+            Backend::Local => {
+                let path = self.host_path(path);
+                let removed = match path.is_dir() && !path.is_symlink() {
+                    true => fs::remove_dir(path),
+                    false => fs::remove_file(path),
+                };
+                removed.expect("the outside can remove");
+            }
             Backend::Memory => {
-                let target = self.fs.target(path).await.unwrap();
-                self.fs.remove(&target, Default::default()).await.unwrap();
+                let target = self.outside.target(path).await.expect("it resolves");
+                let removed = self.outside.remove(&target, Default::default()).await;
+                removed.expect("the outside can remove");
             }
         }
     }
 
+    /// Makes a folder from outside the tools.
+    pub(crate) async fn folder(&self, path: &str) {
+        match self.stage.backend {
+            Backend::Local => {
+                fs::create_dir_all(self.host_path(path)).expect("the outside can make folders");
+            }
+            Backend::Memory => {
+                let target = self.outside.target(path).await.expect("it resolves");
+                let made = self.outside.create_dir(&target, Default::default()).await;
+                made.expect("the outside can make folders");
+            }
+        }
+    }
+
+    /// Returns the place of a path on the host's disk.
+    ///
+    /// # Panics
+    /// On a backend that has none.
+    pub(crate) fn host_path(&self, path: &str) -> PathBuf {
+        self.beside("ws").join(path)
+    }
+
+    /// Returns the place of something beside the root, which no call may reach.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        let host = self.host.as_ref().expect("this claim is for a disk");
+        host.path().join(name)
+    }
+
+    /// Returns when a file was last written, and as which of its kind, to see that it was not.
+    pub(crate) async fn stamp(&self, path: &str) -> String {
+        if self.stage.backend == Backend::Local {
+            let found = fs::symlink_metadata(self.host_path(path)).expect("it is there");
+            return format!("{}:{}:{}", found.ino(), found.mtime(), found.mtime_nsec());
+        }
+        let target = self.outside.target(path).await.expect("it resolves");
+        let metadata = self.outside.stat(&target, Default::default()).await;
+        format!("{:?}", metadata.expect("the outside can look"))
+    }
+
     /// Checks a file's bytes.
-    pub(crate) async fn check(&self, path: &str, expected: impl AsRef<[u8]>) {
-        let found = self.bytes(path).await;
-        let found = found.as_deref().map(String::from_utf8_lossy);
-        let expected = String::from_utf8_lossy(expected.as_ref());
-        assert_eq!(
-            found.as_deref(),
-            Some(&*expected),
-            "{path} on {:?}",
-            self.backend
-        );
+    pub(crate) async fn holds(&self, path: &str, expected: impl AsRef<[u8]>) -> Result<(), String> {
+        let (found, expected) = (self.bytes(path).await, expected.as_ref());
+        let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        match found.as_deref() {
+            Some(found) if found == expected => Ok(()),
+            None => Err(format!("{path} is missing, not {:?}", shown(expected))),
+            Some(found) => Err(format!(
+                "{path} holds {:?}, not {:?}",
+                shown(found),
+                shown(expected)
+            )),
+        }
     }
 
-    /// Calls `read` on a whole file and expects success.
-    pub(crate) async fn read(&self, session: &Session, path: &str) -> ToolResult {
-        self.ok(session, "read", json!({ "file_path": path })).await
+    /// Checks that nothing is there.
+    pub(crate) async fn lacks(&self, path: &str) -> Result<(), String> {
+        match self.bytes(path).await {
+            None => Ok(()),
+            Some(bytes) => Err(format!(
+                "{path} exists: {:?}",
+                bytes.escape_ascii().to_string()
+            )),
+        }
     }
+}
 
-    /// Calls a tool and expects success.
-    pub(crate) async fn ok(&self, session: &Session, tool: &str, args: Value) -> ToolResult {
-        let result = session.call(tool, args.clone()).await;
-        assert!(
-            !result.is_error(),
-            "{tool} {args} on {:?}: {}",
-            self.backend,
-            result.text
-        );
+/// A session, and the calls of the tools in short; paths are relative to the root.
+#[derive(Clone, Debug)]
+pub(crate) struct Hand {
+    pub(crate) session: Session,
+    root: String,
+    fault: Option<Fault>,
+}
+
+impl Hand {
+    /// Calls a tool.
+    pub(crate) async fn call(&self, tool: &str, mut args: Value) -> ToolResult {
+        if let Some(fault) = self.fault {
+            fault.spoil_arguments(&mut args);
+        }
+        let mut result = self.session.call(tool, args).await;
+        if let Some(fault) = self.fault {
+            fault.spoil_result(tool, &mut result);
+        }
         result
     }
 
-    /// Calls a tool and expects an error of this code.
-    pub(crate) async fn fails(
-        &self,
-        session: &Session,
-        tool: &str,
-        args: Value,
-        code: ErrorCode,
-    ) -> ToolResult {
-        let result = session.call(tool, args.clone()).await;
-        let place = format!("{tool} {args} on {:?}: {}", self.backend, result.text);
-        assert_eq!(result.code(), Some(code), "{place}");
-        result
+    /// Returns the same session in another folder.
+    pub(crate) fn in_folder(&self, cwd: &str) -> Self {
+        Self {
+            session: self.session.clone().with_cwd(cwd),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) async fn read(&self, path: &str) -> ToolResult {
+        self.call("read", json!({ "file_path": path })).await
+    }
+
+    pub(crate) async fn read_from(&self, path: &str, offset: u64, limit: u64) -> ToolResult {
+        let args = json!({ "file_path": path, "offset": offset, "limit": limit });
+        self.call("read", args).await
+    }
+
+    pub(crate) async fn write(&self, path: &str, content: &str) -> ToolResult {
+        let args = json!({ "file_path": path, "content": content });
+        self.call("write", args).await
+    }
+
+    pub(crate) async fn edit(&self, path: &str, old: &str, new: &str) -> ToolResult {
+        let args = json!({ "file_path": path, "old_string": old, "new_string": new });
+        self.call("edit", args).await
+    }
+
+    pub(crate) async fn edit_all(&self, path: &str, old: &str, new: &str) -> ToolResult {
+        let args = json!({
+            "file_path": path, "old_string": old, "new_string": new, "replace_all": true
+        });
+        self.call("edit", args).await
+    }
+
+    pub(crate) async fn view(&self, path: &str) -> ToolResult {
+        self.editor("view", path, json!({})).await
+    }
+
+    pub(crate) async fn view_rows(&self, path: &str, first: i64, last: i64) -> ToolResult {
+        let args = json!({ "view_range": [first, last] });
+        self.editor("view", path, args).await
+    }
+
+    pub(crate) async fn create(&self, path: &str, text: &str) -> ToolResult {
+        self.editor("create", path, json!({ "file_text": text }))
+            .await
+    }
+
+    pub(crate) async fn str_replace(&self, path: &str, old: &str, new: &str) -> ToolResult {
+        let args = json!({ "old_str": old, "new_str": new });
+        self.editor("str_replace", path, args).await
+    }
+
+    pub(crate) async fn insert(&self, path: &str, row: i64, text: &str) -> ToolResult {
+        let args = json!({ "insert_line": row, "new_str": text });
+        self.editor("insert", path, args).await
+    }
+
+    /// Calls a command of the editor with further arguments.
+    pub(crate) async fn editor(&self, command: &str, path: &str, mut args: Value) -> ToolResult {
+        args["command"] = json!(command);
+        args["path"] = json!(format!("{}/{path}", self.root));
+        self.call("str_replace_editor", args).await
     }
 }

@@ -1,7 +1,20 @@
-//! What the tests share: workspaces on every backend, and calls with their outcome checked.
+//! What the tests share: workspaces on every backend, calls with their outcome checked, and
+//! doubles that break the contract in one way each.
 
 mod backend;
 mod batch;
+mod claims;
+mod double;
+mod faults;
+mod schema;
+mod snapshot;
+mod verdict;
 
-pub(crate) use backend::{Backend, Scene};
+pub(crate) use backend::{Backend, Hand, Scene, Stage};
 pub(crate) use batch::Batch;
+pub(crate) use claims::{check, check_broken, claims};
+pub(crate) use double::{Meddler, Moment};
+pub(crate) use faults::Fault;
+pub(crate) use schema::conforms;
+pub(crate) use snapshot::check_snapshot;
+pub(crate) use verdict::{Checked, Verdict, ensure, ensure_eq};

@@ -37,7 +37,10 @@ pub(super) enum Kind {
     /// The request was not sent.
     #[cfg_attr(
         not(any(feature = "s3", feature = "gcs", feature = "azure")),
-        allow(dead_code, reason = "only a store spoken to over HTTP can be out of reach")
+        allow(
+            dead_code,
+            reason = "only a store spoken to over HTTP can be out of reach"
+        )
     )]
     Unsent,
     /// The request may have been applied, or may be yet.

@@ -1,0 +1,96 @@
+//! Claims: async functions of a stage, made into one test for each backend they apply to.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+
+use super::{Backend, Fault, Stage, Verdict};
+
+/// How long a claim may take before it counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Makes tests of claims: `everywhere` on each backend, `local` where links, modes and special
+/// files are. Beside each claim stand the doubles that break it, or it would say nothing.
+macro_rules! claims {
+    (
+        everywhere: [$($name:ident: [$($fault:ident),+]),* $(,)?]
+        $(, local: [$($local:ident),* $(,)?])? $(,)?
+    ) => {
+        mod memory {
+            $(#[test]
+            fn $name() {
+                $crate::support::check($crate::support::Backend::Memory, super::$name);
+            })*
+        }
+
+        mod local {
+            $(#[test]
+            fn $name() {
+                $crate::support::check($crate::support::Backend::Local, super::$name);
+            })*
+            $($(#[test]
+            fn $local() {
+                $crate::support::check($crate::support::Backend::Local, super::$local);
+            })*)?
+        }
+
+        mod broken {
+            $(#[test]
+            fn $name() {
+                $($crate::support::check_broken(
+                    $crate::support::Fault::$fault,
+                    super::$name,
+                );)+
+            })*
+        }
+
+        /// The doubles that break claims of this file.
+        pub(crate) const FAULTS: &[$crate::support::Fault] =
+            &[$($($crate::support::Fault::$fault),+),*];
+    };
+}
+
+pub(crate) use claims;
+
+/// Judges a claim on a stage: a panic and a hang are broken claims too.
+fn judge<F>(stage: Stage, claim: impl FnOnce(Stage) -> F) -> Verdict
+where
+    F: Future<Output = Verdict>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let verdict = runtime.block_on(async {
+        let judged = AssertUnwindSafe(claim(stage)).catch_unwind();
+        match tokio::time::timeout(PATIENCE, judged).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => Err("the claim panicked".to_owned()),
+            Err(_) => Err("the claim hangs".to_owned()),
+        }
+    });
+    runtime.shutdown_background();
+    verdict
+}
+
+/// Checks a claim on a sound backend.
+pub(crate) fn check<F>(backend: Backend, claim: impl FnOnce(Stage) -> F)
+where
+    F: Future<Output = Verdict>,
+{
+    if let Err(why) = judge(Stage::sound(backend), claim) {
+        panic!("on {backend:?}: {why}");
+    }
+}
+
+/// Checks that a claim notices a double.
+pub(crate) fn check_broken<F>(fault: Fault, claim: impl FnOnce(Stage) -> F)
+where
+    F: Future<Output = Verdict>,
+{
+    let verdict = judge(Stage::broken(Backend::Memory, fault), claim);
+    assert!(verdict.is_err(), "the claim does not notice {fault:?}");
+}
