@@ -68,13 +68,15 @@ fn try_rename(
     if from == to {
         return Ok(Some(transferred(source.version(), false, Vec::new())));
     }
-    let (place, created) = destination(local, to, &options.destination)?;
+    let at_destination = |error: FsError| error.at(local.root.namespace.display(to));
+    let (place, created) = destination(local, to, &options.destination).map_err(at_destination)?;
     let locks = lock_both(local, &source.place, &place, options)?;
     // Hashing a large file takes long: it was done before the lock, and counts if nothing moved.
     let Some(source) = still(local, source, options)? else {
         return Ok(None);
     };
-    let replaced = check_destination(local, &place, &source, &options.destination)?;
+    let replaced =
+        check_destination(local, &place, &source, &options.destination).map_err(at_destination)?;
     let claim = options.context.cancellation.begin_publication()?;
     let moved = move_entry(&source, &place, replaced.as_ref());
     drop(claim);
@@ -328,8 +330,10 @@ fn try_copy(
     let Some(held) = Held::open_seen(&local.root, &source.place)? else {
         return Ok(None);
     };
-    let (place, created) = destination(local, to, &options.destination)?;
-    let replaced = check_destination(local, &place, &source, &options.destination)?;
+    let at_destination = |error: FsError| error.at(local.root.namespace.display(to));
+    let (place, created) = destination(local, to, &options.destination).map_err(at_destination)?;
+    let replaced =
+        check_destination(local, &place, &source, &options.destination).map_err(at_destination)?;
     let Some(stage) = stage_copy(local, &place, &held, hash, options)? else {
         return Ok(None);
     };

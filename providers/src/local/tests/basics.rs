@@ -161,7 +161,7 @@ async fn p2b_a_trailing_slash_names_a_folder() {
 }
 
 #[tokio::test]
-async fn r5_children_are_listed_in_byte_order_with_what_they_are() {
+async fn r5_and_b121_children_are_listed_in_byte_order_whatever_a_link_among_them_does() {
     let scratch = Scratch::new();
     for name in ["b", "a", "B", "é", "a.txt", "sub/x"] {
         scratch.put(name, "12");
@@ -169,6 +169,7 @@ async fn r5_children_are_listed_in_byte_order_with_what_they_are() {
     scratch.link("in", "a");
     scratch.link("nowhere", "none");
     scratch.link("loop", "loop");
+    scratch.link(".#ok.txt", "user@host.123:456");
     scratch.link("out", &scratch.outside);
     let target = scratch.target(".").await;
     let entries = scratch.local.list_all(&target).await.unwrap();
@@ -180,6 +181,7 @@ async fn r5_children_are_listed_in_byte_order_with_what_they_are() {
     assert_eq!(
         seen,
         [
+            (".#ok.txt", Other),
             ("B", File),
             ("a", File),
             ("a.txt", File),
@@ -192,7 +194,7 @@ async fn r5_children_are_listed_in_byte_order_with_what_they_are() {
             ("é", File),
         ]
     );
-    assert_eq!(entries[1].metadata.as_ref().unwrap().size, Some(2));
+    assert_eq!(entries[2].metadata.as_ref().unwrap().size, Some(2));
     let file = scratch.target("a").await;
     assert_eq!(
         code(scratch.local.list_all(&file).await),

@@ -18,6 +18,7 @@ mod large;
 
 mod links;
 mod mutations;
+mod permissions;
 mod processes;
 mod races;
 

@@ -303,6 +303,10 @@ async fn b029_nothing_is_clobbered_unless_asked_under_the_right_guard() {
     for operation in [Operation::Rename, Operation::Copy] {
         let check = async |guards| code(transfer(&scratch, operation, names, guards).await);
         assert_eq!(check((Any, Absent)).await, ErrorCode::AlreadyExists);
+        let refused = transfer(&scratch, operation, names, (Any, Absent))
+            .await
+            .unwrap_err();
+        assert!(refused.path().unwrap().ends_with("/to.txt"), "{refused}");
         assert_eq!(
             check((Any, version("other"))).await,
             ErrorCode::StaleVersion
