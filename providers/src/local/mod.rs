@@ -191,14 +191,18 @@ impl Local {
 
 /// Spells the name of kept bytes as a path beside the target, which `resolve` accepts.
 fn beside(error: FsError, target: &Target) -> FsError {
-    let Some(name) = error.details().kept_at.clone() else {
+    let Some(names) = error.details().kept_at.clone() else {
         return error;
     };
     let folder = target
         .display()
         .rsplit_once('/')
         .map_or("", |(folder, _)| folder);
-    error.with_details(|details| details.kept_at = Some(format!("{folder}/{name}")))
+    let paths: Vec<_> = names
+        .split(", ")
+        .map(|name| format!("{folder}/{name}"))
+        .collect();
+    error.with_details(|details| details.kept_at = Some(paths.join(", ")))
 }
 
 /// Withdraws a call whose future is dropped while its work runs on another thread.

@@ -132,10 +132,11 @@ impl<'a> Stranded<'a> {
                 lock: self.lock,
                 local: self.local,
             };
-            let settled = newest.put_back();
-            return Err(settled
-                .err()
-                .unwrap_or_else(|| keep_beside(&self.place, &self.displaced)));
+            let older = keep_beside(&self.place, &self.displaced);
+            return Err(match newest.put_back() {
+                Ok(()) => older,
+                Err(newer) => both_kept(older, &newer),
+            });
         }
         let _ = at::unlink(folder, &popped.name);
         let _ = at::unlink(folder, &self.displaced.name);
@@ -211,6 +212,14 @@ pub(super) fn keep_beside(place: &Place, stray: &Place) -> FsError {
     };
     let kept = String::from_utf8_lossy(kept.as_bytes()).into_owned();
     several_writers().with_details(|details| details.kept_at = Some(kept))
+}
+
+/// Names the files of two writers in one error, a comma between them.
+fn both_kept(older: FsError, newer: &FsError) -> FsError {
+    older.with_details(|details| {
+        let names = [details.kept_at.take(), newer.details().kept_at.clone()];
+        details.kept_at = Some(names.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    })
 }
 
 fn several_writers() -> FsError {

@@ -86,6 +86,10 @@ fn writer() {
         .durability(Durability::None)
         .lock_wait(std::time::Duration::from_secs(60));
     let local = Local::open_with(&root, options).unwrap();
+    // Every other writer works as on a host without nameless files.
+    if name.ends_with(['1', '5', '6']) {
+        local.inner.nameless.give_up();
+    }
     println!("ready");
     std::io::stdin().lines().next();
     let mut output = std::io::stdout().lock();
