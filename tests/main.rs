@@ -6,4 +6,5 @@
 mod arrows;
 mod contract;
 mod mcp;
+mod sandbox;
 mod support;
