@@ -14,7 +14,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
-use super::stamp::Stamp;
+use super::stamp::{Moment, Stamp, accessed};
 
 /// One component.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,11 @@ pub(super) fn check_writable(folder: &Dir, name: &Name) -> rustix::io::Result<()
 /// Looks at what a handle holds.
 pub(super) fn look_at_handle(handle: impl AsFd) -> rustix::io::Result<Stamp> {
     rustix::fs::fstat(handle).map(|stat| Stamp::of(&stat))
+}
+
+/// Looks at what a handle holds, and when it was read last.
+pub(super) fn look_at_reading(handle: impl AsFd) -> rustix::io::Result<(Stamp, Moment)> {
+    rustix::fs::fstat(handle).map(|stat| (Stamp::of(&stat), accessed(&stat)))
 }
 
 /// Reads where a link leads, as text; nothing is followed.

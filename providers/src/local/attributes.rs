@@ -11,6 +11,7 @@ use seamfs_core::{Note, Result};
 use super::at;
 use super::error::host;
 use super::held::Held;
+use super::stage::Stage;
 
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
@@ -23,9 +24,10 @@ const OF_THE_BYTES: [&[u8]; 3] = [b"security.capability", b"security.ima", b"sec
 ///
 /// # Errors
 /// Only when the mode cannot be set; the rest is stated as notes.
-pub(super) fn keep(old: &Held, staged: &File) -> Result<Vec<Note>> {
+pub(super) fn keep(old: &Held, stage: &Stage) -> Result<Vec<Note>> {
     let mut notes = Vec::new();
-    let owner = keep_owner(old, staged)?;
+    let staged = &stage.file;
+    let owner = keep_owner(old, stage)?;
     if !(owner.user && owner.group) {
         notes.push(Note::fact(
             "the file's owner or group could not be kept; it belongs to this process's now",
@@ -57,11 +59,10 @@ impl KeptOwner {
     }
 }
 
-fn keep_owner(old: &Held, staged: &File) -> Result<KeptOwner> {
+fn keep_owner(old: &Held, stage: &Stage) -> Result<KeptOwner> {
     let (user, group) = old.stamp.owner;
-    let now = at::look_at_handle(staged)
-        .map_err(|error| host(error, "look at the staged file"))?
-        .owner;
+    let staged = &stage.file;
+    let now = stage.look()?.owner;
     let uid = (now.0 != user).then(|| Uid::from_raw(user));
     let gid = (now.1 != group).then(|| Gid::from_raw(group));
     let kept = |user, group| KeptOwner { user, group };

@@ -101,7 +101,7 @@ impl<'a> Publication<'a> {
         reached(Moment::Created);
         stage.fill(pieces, self.context)?;
         reached(Moment::Filled);
-        let notes = attributes::keep(&old, &stage.file)?;
+        let notes = attributes::keep(&old, &stage)?;
         stage.sync(self.local.options.durability)?;
         self.context.check()?;
         self.replace_from(stage, old, seen, Keeping::OldAttributes(notes))
@@ -200,7 +200,7 @@ impl<'a> Publication<'a> {
             if let Keeping::OldAttributes(notes) = keeping
                 && attributes_differ(&fresh.stamp, &held.stamp)
             {
-                *notes = attributes::keep(&fresh, &stage.file)?;
+                *notes = attributes::keep(&fresh, stage)?;
             }
             trusted = true;
             held = fresh;

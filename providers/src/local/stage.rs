@@ -1,5 +1,6 @@
 //! Staging: new bytes are written whole beside their target before they take its name.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use super::error::host;
 use super::options::Durability;
 use super::platform;
 use super::staging;
-use super::stamp::Inode;
+use super::stamp::{Moment, Stamp};
 
 /// A file being written beside its target; dropped, it is gone.
 ///
@@ -25,6 +26,8 @@ pub(super) struct Stage {
     folder: Arc<Dir>,
     pub(super) file: File,
     name: Option<Name>,
+    /// When the host says it was read last, as of the first look at it: never.
+    accessed: Cell<Option<Moment>>,
 }
 
 /// Whether nameless files worked so far; asked of the host by trying.
@@ -88,6 +91,7 @@ impl Stage {
             folder: Arc::clone(folder),
             file,
             name,
+            accessed: Cell::new(None),
         }
     }
 
@@ -130,11 +134,18 @@ impl Stage {
         }
     }
 
-    /// Returns which inode the staged file is.
-    pub(super) fn inode(&self) -> Result<Inode> {
-        at::look_at_handle(&self.file)
-            .map(|stamp| stamp.inode)
-            .map_err(|error| host(error, "look at the staged file"))
+    /// Looks at the staged file.
+    pub(super) fn look(&self) -> Result<Stamp> {
+        let (stamp, accessed) = at::look_at_reading(&self.file)
+            .map_err(|error| host(error, "look at the staged file"))?;
+        self.accessed.set(self.accessed.get().or(Some(accessed)));
+        Ok(stamp)
+    }
+
+    /// Returns whether the host shows that somebody read it since the first look.
+    pub(super) fn was_read(&self) -> bool {
+        let now = at::look_at_reading(&self.file).map(|(_, accessed)| accessed);
+        matches!((self.accessed.get(), now), (Some(then), Ok(now)) if then != now)
     }
 
     /// Gives the whole bytes a name that accounts for them; `false` when it cannot be done in

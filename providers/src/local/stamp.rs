@@ -28,6 +28,15 @@ pub(super) struct Stamp {
     changed: Moment,
 }
 
+/// Returns when a file was read last, by hosts that keep it.
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the fields' types differ between targets"
+)]
+pub(super) fn accessed(stat: &Stat) -> Moment {
+    (stat.st_atime as i64, stat.st_atime_nsec as i64)
+}
+
 /// How long after a change another one may bear the same moment: several ticks of the coarsest
 /// kernel clock, which ticks at 100 Hz.
 const TICKS: Duration = Duration::from_millis(60);

@@ -43,7 +43,7 @@ pub(super) struct Stranded<'a> {
 /// An inode, and the handle that keeps its number from being given to another.
 struct Claimed<H> {
     inode: Inode,
-    _handle: H,
+    handle: H,
 }
 
 impl<'a> Stranded<'a> {
@@ -59,8 +59,8 @@ impl<'a> Stranded<'a> {
             place: publication.place.clone(),
             lock,
             ours: Claimed {
-                inode: stage.inode()?,
-                _handle: stage,
+                inode: stage.look()?.inode,
+                handle: stage,
             },
             displaced,
         })
@@ -116,8 +116,8 @@ impl<'a> Stranded<'a> {
         }
         stage.release();
         let next = Claimed {
-            inode: stage.inode()?,
-            _handle: stage,
+            inode: stage.look()?.inode,
+            handle: stage,
         };
         let popped = Place {
             folder: Arc::clone(folder),
@@ -156,7 +156,7 @@ impl<'a> Stranded<'a> {
             Stage::create(&self.place.folder, PRIVATE, nameless)?.ok_or_else(several_writers)?;
         // The call can no longer be withdrawn: its first bytes were seen.
         stage.fill(pieces, &seamfs_core::CallContext::default())?;
-        let notes = attributes::keep(old, &stage.file)?;
+        let notes = attributes::keep(old, &stage)?;
         stage.sync(self.local.options.durability)?;
         match stage.give_name(seen.version.hash(), after, nameless)? {
             true => Ok((stage, notes)),
@@ -169,7 +169,8 @@ impl<'a> Stranded<'a> {
     /// Other writers may replace files in just that moment; then the latest one keeps the name.
     ///
     /// # Errors
-    /// `FS_OUTCOME_UNKNOWN` when a file of somebody else's is left over; it is kept beside.
+    /// `FS_OUTCOME_UNKNOWN` when a file of somebody else's is left over; it is kept beside. Also
+    /// when ours was seen to be read meanwhile.
     pub(super) fn put_back(&self) -> Result<()> {
         let folder = &self.place.folder;
         let mut in_place = self.ours.inode;
@@ -186,7 +187,10 @@ impl<'a> Stranded<'a> {
                     break;
                 }
                 let _ = at::unlink(folder, &self.displaced.name);
-                return Ok(());
+                return match self.ours.handle.was_read() {
+                    true => Err(carried_on()),
+                    false => Ok(()),
+                };
             }
             in_place = in_hand.inode;
             handles.push(std::mem::replace(&mut in_hand, popped));
@@ -214,6 +218,14 @@ pub(super) fn keep_beside(place: &Place, stray: &Place) -> FsError {
     several_writers().with_details(|details| details.kept_at = Some(kept))
 }
 
+fn carried_on() -> FsError {
+    FsError::new(
+        ErrorCode::OutcomeUnknown,
+        "another writer replaced the file in the last moment and has it back, but a program that \
+         takes no lock read the new bytes in between and may carry them on",
+    )
+}
+
 /// Names the files of two writers in one error, a comma between them.
 fn both_kept(older: FsError, newer: &FsError) -> FsError {
     older.with_details(|details| {
@@ -235,8 +247,5 @@ fn hold(place: &Place) -> Result<Claimed<OwnedFd>> {
     let failed = |error| host(error, "hold a file that another writer replaced");
     let handle = platform::hold(&place.folder, &place.name).map_err(failed)?;
     let inode = at::look_at_handle(&handle).map_err(failed)?.inode;
-    Ok(Claimed {
-        inode,
-        _handle: handle,
-    })
+    Ok(Claimed { inode, handle })
 }

@@ -145,6 +145,36 @@ fn two_foreign_renames_around_the_exchange_lose_nobodys_bytes() {
 }
 
 #[test]
+fn a_withdrawn_write_that_somebody_read_meanwhile_has_an_unknown_outcome() {
+    let scratch = Scratch::new();
+    scratch.put("a", "one\n");
+    let path = scratch.path("a");
+    let mut text = Some("two\n");
+    on_each(move |moment| match moment {
+        Moment::Verified => text
+            .take()
+            .into_iter()
+            .for_each(|text| rename_over(path.clone(), text)()),
+        Moment::Exchanged => {
+            let start = std::time::Instant::now();
+            // The host's clock for reading ticks every few milliseconds.
+            while start.elapsed() < std::time::Duration::from_millis(30) {
+                assert_eq!(fs::read_to_string(&path).unwrap(), "mine\n");
+            }
+        }
+        _ => {}
+    });
+    let error = block_on(scratch.write("a", "mine\n", version("one\n"))).unwrap_err();
+    if error.code() == ErrorCode::StaleVersion {
+        println!("SKIP a_withdrawn_write: this host keeps no times of reading (noatime)");
+    } else {
+        assert_eq!(error.code(), ErrorCode::OutcomeUnknown, "{error}");
+    }
+    assert_eq!(scratch.host("a"), "two\n");
+    assert_eq!(scratch.host_names("."), ["a"]);
+}
+
+#[test]
 fn a_foreign_removal_between_the_steps_is_a_lost_race() {
     for when in [
         Moment::Created,
