@@ -77,7 +77,7 @@ impl Turn {
 }
 
 fn call(runtime: &Runtime, session: &Session, tool: &str, arguments: serde_json::Value) {
-    let result = runtime.block_on(session.call(tool, arguments));
+    let result = runtime.block_on(async { session.call(tool, arguments).await });
     assert!(!result.is_error(), "{}", result.text);
 }
 
