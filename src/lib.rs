@@ -26,6 +26,7 @@
 
 pub mod mcp;
 mod registry;
+mod session_file;
 mod workspace;
 
 pub use registry::{Opener, Options, Registry};
@@ -38,4 +39,5 @@ pub use seamfs_policy as policy;
 pub use seamfs_providers as providers;
 pub use seamfs_tools as tools;
 pub use seamfs_tools::{Call, ToolResult, ToolSpec};
+pub use session_file::SessionFile;
 pub use workspace::{Session, Workspace, WorkspaceBuilder};

@@ -9,7 +9,7 @@ use seamfs_core::{
     Actor, CallContext, ErrorCode, FileSystem, FsError, Gate, Purpose, ResolveOptions, Result,
     Rule, StatOptions,
 };
-use seamfs_policy::{Observation, Sandbox, Sandboxed};
+use seamfs_policy::{Coverage, Detail, Ledger, Log, Observation, Past, Rebase, Sandbox, Sandboxed};
 use seamfs_tools::{Call, Caller, Tool, ToolSpec, Toolbox, catalogue};
 use serde_json::Value;
 
@@ -137,6 +137,38 @@ impl Session {
         self.toolbox.call(&self.caller, tool, arguments, context)
     }
 
+    /// Begins another session that knows what this one knows, such as a sub-agent's.
+    ///
+    /// From then on they go their own ways. What a session of that name knew before is forgotten.
+    #[must_use]
+    pub fn fork(&self, name: &str) -> Self {
+        let mut fork = self.clone();
+        fork.caller.actor = Actor::new(name);
+        let gate = self.toolbox.gate();
+        gate.fork(&self.caller.actor, &fork.caller.actor);
+        fork
+    }
+
+    /// Says that the model no longer has in its context what it saw of a file.
+    ///
+    /// The file then counts as unseen until it is read again.
+    ///
+    /// # Errors
+    /// As [`FileSystem::resolve`].
+    pub async fn evicted(&self, path: &str) -> Result<()> {
+        let fs = self.toolbox.fs();
+        let options = ResolveOptions::default();
+        let target = fs.resolve(path, &self.caller.cwd, options).await?;
+        let gate = self.toolbox.gate();
+        gate.evicted(&self.caller.actor, Some(target.key()));
+        Ok(())
+    }
+
+    /// Says that the model no longer has in its context what it saw of any file.
+    pub fn evicted_all(&self) {
+        self.toolbox.gate().evicted(&self.caller.actor, None);
+    }
+
     /// Ends the session: what it has seen is forgotten.
     pub fn end(self) {
         self.toolbox.gate().forget(&self.caller.actor);
@@ -149,6 +181,9 @@ pub struct WorkspaceBuilder {
     registry: Registry,
     options: Options,
     rules: Option<Vec<Arc<dyn Rule>>>,
+    coverage: bool,
+    rebase: bool,
+    past: Option<Past>,
     sandbox: Option<SandboxMode>,
     approver: Option<Arc<dyn Approver>>,
     tools: Vec<Box<dyn Tool>>,
@@ -161,6 +196,9 @@ impl Default for WorkspaceBuilder {
             registry: Registry::default(),
             options: Options::default(),
             rules: None,
+            coverage: false,
+            rebase: false,
+            past: None,
             sandbox: None,
             approver: None,
             tools: catalogue(),
@@ -184,7 +222,33 @@ impl WorkspaceBuilder {
         self
     }
 
+    /// Asks that the very lines were shown before they are changed, and all before an overwrite.
+    #[must_use]
+    pub fn coverage(mut self) -> Self {
+        self.coverage = true;
+        self
+    }
+
+    /// Lets a stale edit land where the lines around it are still as they were seen.
+    #[must_use]
+    pub fn rebase(mut self) -> Self {
+        self.rebase = true;
+        self
+    }
+
+    /// Begins with what a log holds of this workspace's sessions, and keeps it in step.
+    ///
+    /// # Errors
+    /// What keeps the log from being read.
+    pub fn log(mut self, log: Arc<dyn Log>) -> Result<Self> {
+        self.past = Some(Past::load(log)?);
+        Ok(self)
+    }
+
     /// Replaces the rules; none at all leaves every mutation unguarded and still atomic.
+    ///
+    /// [`coverage`](Self::coverage), [`rebase`](Self::rebase) and [`log`](Self::log) are about
+    /// the rules of the workspace's own, which these take the place of.
     #[must_use]
     pub fn rules(mut self, rules: impl IntoIterator<Item = Arc<dyn Rule>>) -> Self {
         self.rules = Some(rules.into_iter().collect());
@@ -257,10 +321,11 @@ impl WorkspaceBuilder {
     }
 
     /// Puts everything together over a file system that is open already.
-    pub fn over(self, fs: Arc<dyn FileSystem>) -> Workspace {
-        let mut rules = self
-            .rules
-            .unwrap_or_else(|| vec![Arc::new(Observation::new())]);
+    pub fn over(mut self, fs: Arc<dyn FileSystem>) -> Workspace {
+        let mut rules = match self.rules.take() {
+            Some(rules) => rules,
+            None => self.observing(&*fs),
+        };
         let fs = match self.sandbox {
             None => fs,
             Some(mode) => {
@@ -278,5 +343,27 @@ impl WorkspaceBuilder {
             fs,
             call_limit: self.call_limit,
         }
+    }
+
+    /// Makes the rules of the observation policy, all over one ledger.
+    fn observing(&mut self, fs: &dyn FileSystem) -> Vec<Arc<dyn Rule>> {
+        let detail = match (self.coverage, self.rebase) {
+            (true, _) => Detail::Lines,
+            (false, true) => Detail::Merges,
+            (false, false) => Detail::Versions,
+        };
+        let mut ledger = Ledger::keeping(detail);
+        if let Some(past) = self.past.take() {
+            ledger = ledger.after(past, &fs.to_string());
+        }
+        let ledger = Arc::new(ledger);
+        let mut rules: Vec<Arc<dyn Rule>> = vec![Arc::new(Observation::over(Arc::clone(&ledger)))];
+        if self.coverage {
+            rules.push(Arc::new(Coverage::over(Arc::clone(&ledger))));
+        }
+        if self.rebase {
+            rules.push(Arc::new(Rebase::over(ledger)));
+        }
+        rules
     }
 }

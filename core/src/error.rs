@@ -186,9 +186,15 @@ pub struct Details {
     /// A bounded unified diff from what the actor saw to what is there now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// The session that wrote the present bytes, when it was one of this workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writer: Option<String>,
     /// The 1-based, inclusive line ranges that the actor has not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unseen_lines: Option<Vec<(u64, u64)>>,
+    /// A part of an unseen line that is too long to be shown whole; showing it makes it seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Excerpt>,
     /// The limit that was exceeded, in the unit that the message names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -198,6 +204,19 @@ pub struct Details {
     /// Where a copy was kept that could be neither published nor discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_at: Option<String>,
+}
+
+/// A part of a line too long to be shown whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Excerpt {
+    /// The 1-based line.
+    pub line: u64,
+    /// Where the part begins, in bytes from the start of the line.
+    pub start: u64,
+    /// Its text.
+    pub text: String,
+    /// The version of the bytes that it is from.
+    pub version: Version,
 }
 
 /// The bytes of a target and their version, as one refusal saw them.

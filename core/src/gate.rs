@@ -3,17 +3,21 @@
 //! Tools dispatch, rules decide, the file system enforces.
 
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Actor, CallContext, SandboxMode};
 use crate::error::{FsError, Operation, Result, Snapshot};
 use crate::escalation::Approver;
-use crate::target::Target;
+use crate::rebase::Base;
+use crate::target::{Target, TargetKey};
+use crate::text::Text;
+use crate::transform::{TextEdit, Transform};
 use crate::version::{Expected, Version};
 
 /// A mutation that an actor is about to make.
@@ -32,12 +36,25 @@ pub struct Intent<'a> {
 }
 
 /// What one rule says of an intent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Ruling {
     /// Nothing; the other rules decide.
     Pass,
     /// The mutation may happen under this guard.
     Guard(Expected, Reason),
+    /// An edit may happen if this says so once it is planned.
+    Inspect(Arc<dyn Inspector>),
+    /// A stale edit may be tried again on other bytes, beside what the actor saw.
+    Rebase(Base),
+}
+
+/// Judges a planned edit inside its critical section, on the very bytes that it would change.
+pub trait Inspector: fmt::Debug + Send + Sync {
+    /// Checks an edit of this text; it may run again on fresh bytes.
+    ///
+    /// # Errors
+    /// An error is a veto; nothing is then changed.
+    fn inspect(&self, text: &Text<'_>, version: &Version, edit: &TextEdit) -> Result<()>;
 }
 
 /// Why a decision has the guard it has.
@@ -55,12 +72,47 @@ pub enum Reason {
 }
 
 /// The gate's answer to an intent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Decision {
     /// The guard to mutate under.
     pub expected: Expected,
     /// Why.
     pub reason: Reason,
+    /// Who must agree to a planned edit.
+    pub inspectors: Vec<Arc<dyn Inspector>>,
+    /// What the actor saw, where a stale edit may be tried again beside it.
+    pub base: Option<Base>,
+}
+
+impl Decision {
+    /// Makes a transform ask the inspectors about what it plans.
+    pub fn inspected(&self, transform: Arc<dyn Transform>) -> Arc<dyn Transform> {
+        match self.inspectors.is_empty() {
+            true => transform,
+            false => Arc::new(Inspected {
+                transform,
+                inspectors: self.inspectors.clone(),
+            }),
+        }
+    }
+}
+
+/// A transform whose plans are inspected; an edit that changes nothing needs no leave.
+struct Inspected {
+    transform: Arc<dyn Transform>,
+    inspectors: Vec<Arc<dyn Inspector>>,
+}
+
+impl Transform for Inspected {
+    fn plan(&self, text: &Text<'_>, version: &Version) -> Result<TextEdit> {
+        let edit = self.transform.plan(text, version)?;
+        if edit.replacements > 0 {
+            for inspector in &self.inspectors {
+                inspector.inspect(text, version, &edit)?;
+            }
+        }
+        Ok(edit)
+    }
 }
 
 /// What an actor knows of a target after a call.
@@ -68,6 +120,13 @@ pub struct Decision {
 pub enum Observation {
     /// The file was there, at this version, and this much of it was shown.
     Present {
+        /// The version of the bytes that were seen.
+        version: Version,
+        /// Which of its lines were shown.
+        shown: Shown,
+    },
+    /// Lines of the file were shown in passing, as search does: that alone authorises nothing.
+    Glimpsed {
         /// The version of the bytes that were seen.
         version: Version,
         /// Which of its lines were shown.
@@ -87,8 +146,31 @@ pub const SNAPSHOT_LIMIT: usize = 256 << 10;
 pub enum Shown {
     /// Every line.
     All,
-    /// These 1-based lines, whole; lines that were cut are not among them.
-    Lines(Vec<RangeInclusive<u64>>),
+    /// Some of the lines.
+    Lines {
+        /// These 1-based lines, whole; lines that were cut are not among them.
+        lines: Vec<RangeInclusive<u64>>,
+        /// The parts of lines that were cut.
+        parts: Vec<Part>,
+        /// How many lines the file has; a final newline adds none.
+        total: u64,
+    },
+    /// A part of one line, of a file of which more was shown before.
+    Part(Part),
+    /// What had been shown of the bytes before, and what the actor put in their place: the guard
+    /// held, and [`Observed::edit`] says where.
+    Edited,
+    /// The same where the bytes before need not be those that the actor had seen.
+    Rebased,
+}
+
+/// A part of a line too long to be shown whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The 1-based line.
+    pub line: u64,
+    /// Which of its bytes; a byte order mark is none of them.
+    pub bytes: Range<u64>,
 }
 
 /// A record of what an actor now knows.
@@ -106,6 +188,8 @@ pub struct Observed<'a> {
     pub after: Option<&'a Bytes>,
     /// The call was a mutation of the actor's own.
     pub own: bool,
+    /// What an edit did to the bytes before.
+    pub edit: Option<&'a TextEdit>,
 }
 
 /// A guard that did not hold, and what is there instead.
@@ -120,12 +204,22 @@ pub struct Refusal<'a> {
 }
 
 /// What a rule can tell about a refusal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// What changed since the actor looked, as a bounded unified diff.
+    /// What changed since the actor looked.
+    pub change: Option<Change>,
+    /// The session that wrote the present bytes, when it was one of ours.
+    pub writer: Option<Actor>,
+}
+
+/// What changed since an actor looked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The change as a bounded unified diff, with the line numbers of the present file.
     pub diff: String,
-    /// The 1-based line ranges that changed, counted in the present file.
-    pub changed_lines: Vec<(u64, u64)>,
+    /// The 1-based line ranges that changed, counted in the present file; bounded, the last one
+    /// then reaching over what is left.
+    pub lines: Vec<(u64, u64)>,
     /// Whether the diff shows the whole change, so that the actor now knows the present bytes.
     pub complete: bool,
 }
@@ -136,6 +230,8 @@ pub struct Explanation {
 pub struct GateFacts {
     /// Files must be seen before they are changed.
     pub observation: bool,
+    /// The very lines must be seen before they are changed.
+    pub coverage: bool,
     /// The mode that confines mutations, if one does.
     pub confined: Option<SandboxMode>,
 }
@@ -159,6 +255,12 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 
     /// Forgets an actor whose session ended.
     fn forget(&self, actor: &Actor);
+
+    /// Lets an actor that begins know what another one knows; most rules know nothing.
+    fn fork(&self, _from: &Actor, _to: &Actor) {}
+
+    /// Notes that an actor no longer has in mind what it saw of a target, or of every one.
+    fn evicted(&self, _actor: &Actor, _target: Option<&TargetKey>) {}
 
     /// Adds what tools should say about this rule.
     fn describe(&self, facts: &mut GateFacts);
@@ -197,20 +299,30 @@ impl Gate {
     /// # Errors
     /// The first veto.
     pub async fn decide(&self, intent: &Intent<'_>) -> Result<Decision> {
-        let mut decision = None;
+        let (mut guard, mut inspectors, mut base) = (None, Vec::new(), None);
         for rule in self.rules.iter() {
             let ruling = rule
                 .decide(intent)
                 .await
                 .map_err(|veto| veto.at(intent.target.display()).during(intent.operation))?;
-            if let Ruling::Guard(expected, reason) = ruling {
-                decision.get_or_insert(Decision { expected, reason });
+            match ruling {
+                Ruling::Pass => {}
+                Ruling::Guard(expected, reason) => {
+                    guard.get_or_insert((expected, reason));
+                }
+                Ruling::Inspect(inspector) => inspectors.push(inspector),
+                Ruling::Rebase(seen) => {
+                    base.get_or_insert(seen);
+                }
             }
         }
-        Ok(decision.unwrap_or(Decision {
-            expected: Expected::Any,
-            reason: Reason::NoRule,
-        }))
+        let (expected, reason) = guard.unwrap_or((Expected::Any, Reason::NoRule));
+        Ok(Decision {
+            expected,
+            reason,
+            inspectors,
+            base,
+        })
     }
 
     /// Tells every rule; one that panics is logged and changes nothing for the caller.
@@ -239,6 +351,20 @@ impl Gate {
         }
     }
 
+    /// Tells every rule that an actor begins with what another one knows.
+    pub fn fork(&self, from: &Actor, to: &Actor) {
+        for rule in self.rules.iter() {
+            rule.fork(from, to);
+        }
+    }
+
+    /// Tells every rule what an actor no longer has in mind.
+    pub fn evicted(&self, actor: &Actor, target: Option<&TargetKey>) {
+        for rule in self.rules.iter() {
+            rule.evicted(actor, target);
+        }
+    }
+
     /// Collects what tools should say about the rules.
     pub fn facts(&self) -> GateFacts {
         let mut facts = GateFacts::default();
@@ -253,8 +379,11 @@ impl Gate {
 #[must_use]
 pub fn explained(error: FsError, explanation: Explanation) -> FsError {
     error.with_details(|details| {
-        details.diff = Some(explanation.diff);
-        details.changed_lines = Some(explanation.changed_lines);
+        details.writer = explanation.writer.map(|writer| writer.to_string());
+        if let Some(change) = explanation.change {
+            details.diff = Some(change.diff);
+            details.changed_lines = Some(change.lines);
+        }
     })
 }
 
@@ -347,6 +476,7 @@ mod tests {
             before: None,
             after: None,
             own: false,
+            edit: None,
         });
     }
 }

@@ -1,138 +1,502 @@
 //! The ledger: what each actor has seen, and the contents that a stale error can compare with.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+mod contents;
+mod writers;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use seamfs_core::gate::SNAPSHOT_LIMIT;
-use seamfs_core::{Actor, ContentHash, TargetKey, Version};
+use seamfs_core::gate::{Observation, Observed, Shown};
+use seamfs_core::text::{Diff, DiffLineKind, LineMap, LineSet, Text, count_lines};
+use seamfs_core::{Actor, Snapshot, TargetKey, Version};
+use serde::{Deserialize, Serialize};
 
-/// How many bytes of contents a ledger keeps for all actors together: 64 MiB.
-const SNAPSHOT_BUDGET: usize = 64 << 20;
+use crate::lines::{Lines, nothing_of};
+use crate::log::{File, Journal, Past, Record};
+use contents::Contents;
+use writers::Writers;
+
+/// How many targets of one actor are remembered; beyond it the ones longest unused are forgotten.
+const MOST_TARGETS: usize = 16 << 10;
+
+/// How many records a log holds after it was made short: the newest.
+const MOST_RECORDS: usize = 64 << 10;
+
+/// How many records more than needed a log may have when it is opened.
+const SLACK: usize = 64;
 
 /// What an actor knows of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The file was there at this version.
-    Present(Version),
+    /// The file was there at this version, and these of its lines were shown.
+    Present {
+        /// The version.
+        version: Version,
+        /// Which lines; always all in a ledger that keeps versions alone.
+        lines: Lines,
+    },
     /// Nothing was there.
     Absent,
 }
 
-/// What each actor has seen; per actor, never shared, gone with [`Ledger::forget`].
-///
-/// Contents are kept once for all actors, by hash, up to 256 KiB each and 64 MiB in all; the
-/// oldest go first. Losing one loses a diff, never an observation.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    seen: DashMap<Actor, HashMap<TargetKey, Seen>>,
-    snapshots: Mutex<Snapshots>,
+/// How closely a ledger keeps what was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
+    /// Versions: whoever saw a part saw the file.
+    #[default]
+    Versions,
+    /// Versions, and the lines of others that an edit landed beside without showing them.
+    Merges,
+    /// The very lines that were shown.
+    Lines,
 }
 
+/// What each actor has seen; per actor, never shared but by a fork.
+///
+/// Contents are kept once for all actors, by hash, up to 256 KiB each and 64 MiB in all; the
+/// oldest go first. Losing one loses a diff, never an observation. An actor's targets are bounded
+/// too; one that is dropped counts as unseen.
 #[derive(Debug, Default)]
-struct Snapshots {
-    contents: HashMap<ContentHash, Bytes>,
-    order: VecDeque<ContentHash>,
-    bytes: usize,
+pub struct Ledger {
+    detail: Detail,
+    actors: DashMap<Actor, HashMap<TargetKey, Entry>>,
+    contents: Contents,
+    writers: Writers,
+    journal: Option<Journal>,
+    /// What the log says of this ledger.
+    began: Option<Record>,
+    clock: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    seen: Seen,
+    /// Lines were shown in passing only.
+    glimpse: bool,
+    /// When it was recorded, by the ledger's own count.
+    at: u64,
 }
 
 impl Ledger {
-    /// Creates an empty ledger.
+    /// Creates an empty ledger that keeps versions alone.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what an actor knows of a target; none when it has seen nothing of it.
-    pub fn seen(&self, actor: &Actor, target: &TargetKey) -> Option<Seen> {
-        self.seen.get(actor)?.get(target).cloned()
+    /// Creates an empty ledger.
+    pub fn keeping(detail: Detail) -> Self {
+        Self {
+            detail,
+            ..Self::default()
+        }
     }
 
-    /// Records what an actor now knows, with the content where it is at hand.
-    pub fn record(&self, actor: &Actor, target: &TargetKey, seen: Seen, content: Option<&Bytes>) {
-        if let (Seen::Present(version), Some(content)) = (&seen, content)
-            && let Some(hash) = version.hash()
-        {
-            self.keep(hash, content);
-        }
-        // Looked up before it is inserted: the actor's name is cloned once a session.
-        match self.seen.get_mut(actor) {
-            Some(mut of_actor) => {
-                of_actor.insert(target.clone(), seen);
+    /// Returns how closely it keeps what was seen.
+    pub fn detail(&self) -> Detail {
+        self.detail
+    }
+
+    /// Begins with what a log holds of this workspace, and keeps the log in step from now on.
+    ///
+    /// What was kept less closely than this ledger keeps it counts as unseen.
+    #[must_use]
+    pub fn after(mut self, past: Past, workspace: &str) -> Self {
+        let began = Record::Began {
+            workspace: workspace.to_owned(),
+            detail: self.detail,
+        };
+        let Past { journal, records } = past;
+        let (count, mut kept, mut begun) = (records.len(), false, false);
+        for record in records {
+            match record {
+                Record::Began {
+                    workspace: of,
+                    detail,
+                } => {
+                    kept = of == workspace;
+                    begun = kept && detail == self.detail;
+                    if kept && detail < self.detail {
+                        self.actors.clear();
+                        kept = false;
+                    }
+                }
+                record if kept => self.replay(record),
+                _ => {}
             }
-            None => {
-                self.seen
-                    .entry(actor.clone())
-                    .or_default()
-                    .insert(target.clone(), seen);
-            }
         }
+        self.began = Some(began.clone());
+        // A log that is opened often and added to little stays short too.
+        let all = self.records();
+        if count > 2 * all.len() + SLACK {
+            journal.rewrite(|| all);
+        } else if !begun {
+            journal.append(&began, || all);
+        }
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Returns what an actor knows of a target; none when it has seen nothing of it, or only
+    /// lines in passing.
+    pub fn seen(&self, actor: &Actor, target: &TargetKey) -> Option<Seen> {
+        let entry = self.entry(actor, target)?;
+        (!entry.glimpse).then_some(entry.seen)
     }
 
     /// Returns the content that a version names, where it is kept.
     pub fn content(&self, version: &Version) -> Option<Bytes> {
-        let snapshots = self.snapshots();
-        snapshots.contents.get(&version.hash()?).cloned()
+        self.contents.get(version.hash()?)
+    }
+
+    /// Returns who wrote these bytes, when they are the last that an actor here wrote.
+    pub fn writer(&self, target: &TargetKey, version: &Version) -> Option<Actor> {
+        self.writers.of(target, version)
+    }
+
+    /// Records what an actor now knows, with the content where it is at hand.
+    pub fn observed(&self, event: &Observed<'_>) {
+        let (version, shown, glimpse) = match &event.observation {
+            Observation::Absent => {
+                self.record(event.actor, event.target.key(), Seen::Absent, false, false);
+                return;
+            }
+            Observation::Present { version, shown } => (version, shown, false),
+            Observation::Glimpsed { version, shown } => (version, shown, true),
+        };
+        if glimpse && self.detail != Detail::Lines {
+            return;
+        }
+        let known = match self.detail {
+            Detail::Versions => None,
+            _ => self.entry(event.actor, event.target.key()),
+        };
+        let glimpse = match &known {
+            Some(known) if glimpse => {
+                let same = matches!(&known.seen, Seen::Present { version: was, .. }
+                    if was.certifies(version));
+                // What authorises is never replaced by what does not.
+                if !same && !known.glimpse {
+                    return;
+                }
+                known.glimpse
+            }
+            _ => glimpse,
+        };
+        let known = known.as_ref().map(|known| &known.seen);
+        let Some(lines) = self.lines_now(known, version, shown, event) else {
+            return;
+        };
+        if let (Some(content), Some(hash)) = (event.after, version.hash()) {
+            self.contents.keep(hash, content);
+        }
+        let seen = Seen::Present {
+            version: version.clone(),
+            lines,
+        };
+        if event.own {
+            let target = event.target.key();
+            self.writers.wrote(event.actor, target, version);
+        }
+        self.record(event.actor, event.target.key(), seen, glimpse, event.own);
+    }
+
+    /// Records that a diff from what an actor knew to the present bytes was shown to it, whole.
+    pub(crate) fn informed(
+        &self,
+        actor: &Actor,
+        target: &TargetKey,
+        current: &Snapshot,
+        diff: &Diff,
+    ) {
+        let known = self.seen(actor, target);
+        let lines = match (self.detail, known) {
+            (Detail::Lines, Some(Seen::Present { version, lines })) if lines != Lines::All => {
+                let old = self.content(&version).map(|old| count_lines(&old));
+                let total = count_lines(&current.bytes);
+                let map = LineMap::of(diff, old.unwrap_or_default());
+                let shown = Lines::some(lines_of(diff), Vec::new(), total);
+                lines.carried(&map, total).and(&shown)
+            }
+            _ => Lines::All,
+        };
+        if let Some(hash) = current.version.hash() {
+            self.contents.keep(hash, &current.bytes);
+        }
+        let seen = Seen::Present {
+            version: current.version.clone(),
+            lines,
+        };
+        self.record(actor, target, seen, false, false);
     }
 
     /// Forgets everything an actor has seen.
     pub fn forget(&self, actor: &Actor) {
-        self.seen.remove(actor);
-    }
-
-    fn keep(&self, hash: ContentHash, content: &Bytes) {
-        if content.len() > SNAPSHOT_LIMIT {
-            return;
-        }
-        let mut snapshots = self.snapshots();
-        if snapshots.contents.contains_key(&hash) {
-            return;
-        }
-        // Copied: a slice would keep the whole buffer that it was cut from.
-        snapshots
-            .contents
-            .insert(hash, Bytes::copy_from_slice(content));
-        snapshots.order.push_back(hash);
-        snapshots.bytes += content.len();
-        while snapshots.bytes > SNAPSHOT_BUDGET {
-            let Some(oldest) = snapshots.order.pop_front() else {
-                break;
-            };
-            let dropped = snapshots.contents.remove(&oldest);
-            snapshots.bytes -= dropped.map_or(0, |content| content.len());
+        let known = self.actors.remove(actor).is_some();
+        if known {
+            self.note(|| Record::Forgot {
+                actor: actor.clone(),
+                target: None,
+            });
         }
     }
 
-    /// A panic while holding this lock at worst loses a content.
-    fn snapshots(&self) -> std::sync::MutexGuard<'_, Snapshots> {
-        self.snapshots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Forgets what an actor has seen of a target, or of every one: it is out of its mind.
+    pub fn evicted(&self, actor: &Actor, target: Option<&TargetKey>) {
+        let Some(target) = target else {
+            return self.forget(actor);
+        };
+        let known = self.actors.get_mut(actor).map(|mut of| of.remove(target));
+        if known.flatten().is_some() {
+            self.note(|| Record::Forgot {
+                actor: actor.clone(),
+                target: Some(target.clone()),
+            });
+        }
     }
+
+    /// Lets an actor begin with what another one knows, in place of what it knew itself.
+    pub fn fork(&self, from: &Actor, to: &Actor) {
+        self.copy(from, to);
+        self.note(|| Record::Forked {
+            from: from.clone(),
+            to: to.clone(),
+        });
+    }
+
+    fn copy(&self, from: &Actor, to: &Actor) {
+        if from == to {
+            return;
+        }
+        // Cloned before the other is touched: both may be in one shard of the map.
+        let known = self.actors.get(from).map(|of| of.clone());
+        match known {
+            Some(known) => self.actors.insert(to.clone(), known),
+            None => self.actors.remove(to).map(|(_, known)| known),
+        };
+    }
+
+    fn entry(&self, actor: &Actor, target: &TargetKey) -> Option<Entry> {
+        self.actors.get(actor)?.get(target).cloned()
+    }
+
+    /// Works out which lines an actor knows after a call; none when the call shows nothing new.
+    fn lines_now(
+        &self,
+        known: Option<&Seen>,
+        version: &Version,
+        shown: &Shown,
+        event: &Observed<'_>,
+    ) -> Option<Lines> {
+        match (self.detail, shown) {
+            (Detail::Versions, _) | (_, Shown::All) => Some(Lines::All),
+            (Detail::Merges, Shown::Lines { .. }) => Some(Lines::All),
+            (_, Shown::Lines { .. }) => {
+                let now = Lines::of(shown)?;
+                match self.known_at(known, version, event.after) {
+                    Some(known) => Some(now.and(&known)),
+                    None => Some(now),
+                }
+            }
+            (_, Shown::Part(part)) => {
+                let known = self.known_at(known, version, event.after)?;
+                Some(known.and_part(part))
+            }
+            (_, Shown::Edited | Shown::Rebased) => Some(self.lines_after(known, shown, event)),
+        }
+    }
+
+    /// Works out which lines an actor knows after an edit of its own.
+    fn lines_after(&self, known: Option<&Seen>, shown: &Shown, event: &Observed<'_>) -> Lines {
+        let (Some(before), Some(edit)) = (event.before, event.edit) else {
+            return event
+                .after
+                .map_or(Lines::none(u64::MAX), |after| nothing_of(after));
+        };
+        let lines = match (known, shown) {
+            (Some(Seen::Present { lines, .. }), Shown::Edited) => Some(lines.clone()),
+            (Some(Seen::Present { version, lines }), _) => self.carried(version, lines, before),
+            _ => None,
+        };
+        lines
+            .unwrap_or_else(|| nothing_of(before))
+            .through(before, edit)
+    }
+
+    /// Returns what an actor knows of these bytes from before, where that can be told.
+    fn known_at(
+        &self,
+        known: Option<&Seen>,
+        version: &Version,
+        content: Option<&Bytes>,
+    ) -> Option<Lines> {
+        match known? {
+            Seen::Absent => None,
+            Seen::Present {
+                version: was,
+                lines,
+            } if was.certifies(version) => Some(lines.clone()),
+            Seen::Present {
+                version: was,
+                lines,
+            } => self.carried(was, lines, content?),
+        }
+    }
+
+    /// Carries lines that were shown of one content over to another, as far as they are the same.
+    fn carried(&self, version: &Version, lines: &Lines, now: &Bytes) -> Option<Lines> {
+        let old = self.content(version)?;
+        let (old, new) = (Text::decode(&old).ok()?, Text::decode(now).ok()?);
+        let map = LineMap::between(old.whole(), new.whole());
+        Some(lines.carried(&map, count_lines(now)))
+    }
+
+    fn record(&self, actor: &Actor, target: &TargetKey, seen: Seen, glimpse: bool, own: bool) {
+        let file = self.journal.is_some().then(|| File::of(&seen));
+        let changed = self.put(actor, target, seen, glimpse);
+        if let (true, Some(file)) = (changed || own, file) {
+            self.note(|| Record::Saw {
+                actor: actor.clone(),
+                target: target.clone(),
+                file,
+                glimpse,
+                own,
+            });
+        }
+    }
+
+    /// Puts an entry in; returns whether it says anything new.
+    fn put(&self, actor: &Actor, target: &TargetKey, seen: Seen, glimpse: bool) -> bool {
+        let entry = Entry {
+            seen,
+            glimpse,
+            at: self.clock.fetch_add(1, Ordering::Relaxed),
+        };
+        // Looked up before it is inserted: the actor's name is cloned once a session.
+        let mut known = match self.actors.get_mut(actor) {
+            Some(known) => known,
+            None => self.actors.entry(actor.clone()).or_default(),
+        };
+        if let Some(known) = known.get_mut(target) {
+            let changed = known.seen != entry.seen || known.glimpse != entry.glimpse;
+            *known = entry;
+            return changed;
+        }
+        if known.len() >= MOST_TARGETS {
+            drop_oldest(&mut known);
+        }
+        known.insert(target.clone(), entry);
+        true
+    }
+
+    /// Appends to the log, where there is one; no lock of the ledger's own may be held.
+    fn note(&self, record: impl FnOnce() -> Record) {
+        if let Some(journal) = &self.journal {
+            journal.append(&record(), || self.records());
+        }
+    }
+
+    fn replay(&self, record: Record) {
+        match record {
+            Record::Saw {
+                actor,
+                target,
+                file,
+                glimpse,
+                own,
+            } => {
+                let seen = File::seen(file);
+                if let (true, Seen::Present { version, .. }) = (own, &seen) {
+                    self.writers.wrote(&actor, &target, version);
+                }
+                self.put(&actor, &target, seen, glimpse);
+            }
+            Record::Wrote {
+                actor,
+                target,
+                version,
+            } => self.writers.wrote(&actor, &target, &version),
+            Record::Forgot {
+                actor,
+                target: None,
+            } => {
+                self.actors.remove(&actor);
+            }
+            Record::Forgot {
+                actor,
+                target: Some(target),
+            } => {
+                if let Some(mut known) = self.actors.get_mut(&actor) {
+                    known.remove(&target);
+                }
+            }
+            Record::Forked { from, to } => self.copy(&from, &to),
+            Record::Began { .. } => {}
+        }
+    }
+
+    /// Returns all there is to know, as few records; the newest ones last.
+    fn records(&self) -> Vec<Record> {
+        let mut entries: Vec<(u64, Record)> = Vec::new();
+        for known in &self.actors {
+            entries.extend(known.iter().map(|(target, entry)| {
+                let record = Record::Saw {
+                    actor: known.key().clone(),
+                    target: target.clone(),
+                    file: File::of(&entry.seen),
+                    glimpse: entry.glimpse,
+                    own: false,
+                };
+                (entry.at, record)
+            }));
+        }
+        entries.sort_by_key(|(at, _)| *at);
+        let newest = entries.len().saturating_sub(MOST_RECORDS);
+        let wrote = self.writers.all().into_iter();
+        let wrote = wrote.map(|(target, actor, version)| Record::Wrote {
+            actor,
+            target,
+            version,
+        });
+        let began = self.began.iter().cloned();
+        began
+            .chain(wrote)
+            .chain(entries.drain(newest..).map(|(_, record)| record))
+            .collect()
+    }
+}
+
+/// Makes room: an eighth goes at once, so that the search for the oldest is rare.
+fn drop_oldest(known: &mut HashMap<TargetKey, Entry>) {
+    let mut times: Vec<u64> = known.values().map(|entry| entry.at).collect();
+    let (_, kept_from, _) = times.select_nth_unstable(MOST_TARGETS / 8);
+    let kept_from = *kept_from;
+    known.retain(|_, entry| entry.at >= kept_from);
+}
+
+/// Returns the lines of the new text that a diff shows.
+fn lines_of(diff: &Diff) -> LineSet {
+    let mut shown = LineSet::new();
+    for hunk in &diff.hunks {
+        let mut line = hunk.new_start + u64::from(hunk.new_lines == 0);
+        for row in &hunk.lines {
+            if row.kind != DiffLineKind::Removed {
+                shown.insert(line, line);
+                line += 1;
+            }
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn contents_are_kept_once_and_the_oldest_go_first() {
-        let ledger = Ledger::new();
-        let actor = Actor::new("one");
-        let content =
-            |n: usize| Bytes::from(n.to_le_bytes().repeat(SNAPSHOT_LIMIT / size_of::<usize>()));
-        let fits = SNAPSHOT_BUDGET / SNAPSHOT_LIMIT;
-        for n in 0..=fits {
-            let bytes = content(n);
-            let seen = Seen::Present(Version::of(&bytes));
-            let key = TargetKey::new(format!("/{n}"));
-            ledger.record(&actor, &key, seen.clone(), Some(&bytes));
-            ledger.record(&actor, &key, seen, Some(&bytes));
-        }
-        assert_eq!(ledger.snapshots().bytes, SNAPSHOT_BUDGET);
-        assert!(ledger.content(&Version::of(&content(0))).is_none());
-        assert!(ledger.content(&Version::of(&content(fits))).is_some());
-        assert!(ledger.seen(&actor, &TargetKey::new("/0")).is_some());
+    fn absent(ledger: &Ledger, actor: &Actor, key: &TargetKey) {
+        ledger.record(actor, key, Seen::Absent, false, false);
     }
 
     #[test]
@@ -140,11 +504,41 @@ mod tests {
         let ledger = Ledger::new();
         let (one, two) = (Actor::new("one"), Actor::new("two"));
         let key = TargetKey::new("/a");
-        ledger.record(&one, &key, Seen::Absent, None);
+        absent(&ledger, &one, &key);
         assert_eq!(ledger.seen(&two, &key), None);
-        ledger.record(&two, &key, Seen::Absent, None);
+        absent(&ledger, &two, &key);
         ledger.forget(&one);
         assert_eq!(ledger.seen(&one, &key), None);
         assert_eq!(ledger.seen(&two, &key), Some(Seen::Absent));
+    }
+
+    #[test]
+    fn a_fork_inherits_once_and_goes_its_own_way() {
+        let ledger = Ledger::new();
+        let (one, two) = (Actor::new("one"), Actor::new("two"));
+        let (a, b) = (TargetKey::new("/a"), TargetKey::new("/b"));
+        absent(&ledger, &one, &a);
+        absent(&ledger, &two, &b);
+        ledger.fork(&one, &two);
+        assert_eq!(ledger.seen(&two, &a), Some(Seen::Absent));
+        assert_eq!(ledger.seen(&two, &b), None);
+        absent(&ledger, &one, &b);
+        ledger.evicted(&one, Some(&a));
+        assert_eq!(ledger.seen(&one, &a), None);
+        assert_eq!(ledger.seen(&two, &a), Some(Seen::Absent));
+        assert_eq!(ledger.seen(&two, &b), None);
+    }
+
+    #[test]
+    fn the_targets_of_an_actor_are_bounded_and_the_oldest_count_as_unseen() {
+        let ledger = Ledger::new();
+        let one = Actor::new("one");
+        let key = |n: usize| TargetKey::new(format!("/{n}"));
+        for n in 0..=MOST_TARGETS {
+            absent(&ledger, &one, &key(n));
+        }
+        assert!(ledger.actors.get(&one).unwrap().len() < MOST_TARGETS);
+        assert_eq!(ledger.seen(&one, &key(0)), None);
+        assert!(ledger.seen(&one, &key(MOST_TARGETS)).is_some());
     }
 }

@@ -1,12 +1,16 @@
 //! The observation rule: an actor changes only what it has seen, as it has seen it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
+use bytes::Bytes;
 use seamfs_core::gate::{
-    self, Explanation, GateFacts, Intent, Observed, Reason, Refusal, Rule, Ruling,
+    Change, Explanation, GateFacts, Intent, Observed, Reason, Refusal, Rule, Ruling, SNAPSHOT_LIMIT,
 };
 use seamfs_core::text::{Diff, Text};
 use seamfs_core::{Actor, ErrorCode, Expected, FsError, Operation, Result, TargetKey};
 
+use crate::coverage::bounded;
 use crate::ledger::{Ledger, Seen};
 
 /// The longest diff that a stale error carries, in bytes.
@@ -28,13 +32,18 @@ const DIFF_CONTEXT: usize = 3;
 /// that shows the whole change, the present version counts as seen.
 #[derive(Debug, Default)]
 pub struct Observation {
-    ledger: Ledger,
+    ledger: Arc<Ledger>,
 }
 
 impl Observation {
     /// Creates the rule with an empty ledger.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates the rule over a ledger, which other rules may go by.
+    pub fn over(ledger: Arc<Ledger>) -> Self {
+        Self { ledger }
     }
 
     /// Returns what an actor knows of a target.
@@ -50,7 +59,7 @@ impl Rule for Observation {
         match (intent.operation, seen) {
             (
                 Operation::Write | Operation::Create | Operation::Edit,
-                Some(Seen::Present(version)),
+                Some(Seen::Present { version, .. }),
             ) => Ok(Ruling::Guard(
                 Expected::Version(version),
                 Reason::SeenPresent,
@@ -74,35 +83,28 @@ impl Rule for Observation {
     }
 
     fn observed(&self, event: &Observed<'_>) {
-        let seen = match &event.observation {
-            gate::Observation::Present { version, .. } => Seen::Present(version.clone()),
-            gate::Observation::Absent => Seen::Absent,
-        };
-        self.ledger
-            .record(event.actor, event.target.key(), seen, event.after);
+        self.ledger.observed(event);
     }
 
     fn explain(&self, refusal: &Refusal<'_>) -> Option<Explanation> {
-        let key = refusal.target.key();
-        let before = match self.ledger.seen(refusal.actor, key)? {
-            Seen::Present(version) => self.ledger.content(&version)?,
-            Seen::Absent => bytes::Bytes::new(),
-        };
         let current = refusal.current?;
-        if current.bytes.len() > gate::SNAPSHOT_LIMIT {
-            return None;
-        }
-        let explanation = difference(&before, &current.bytes)?;
-        if explanation.complete {
-            let seen = Seen::Present(current.version.clone());
-            self.ledger
-                .record(refusal.actor, key, seen, Some(&current.bytes));
-        }
-        Some(explanation)
+        let explanation = Explanation {
+            change: self.change(refusal),
+            writer: self.ledger.writer(refusal.target.key(), &current.version),
+        };
+        (explanation != Explanation::default()).then_some(explanation)
     }
 
     fn forget(&self, actor: &Actor) {
         self.ledger.forget(actor);
+    }
+
+    fn fork(&self, from: &Actor, to: &Actor) {
+        self.ledger.fork(from, to);
+    }
+
+    fn evicted(&self, actor: &Actor, target: Option<&TargetKey>) {
+        self.ledger.evicted(actor, target);
     }
 
     fn describe(&self, facts: &mut GateFacts) {
@@ -110,25 +112,39 @@ impl Rule for Observation {
     }
 }
 
-fn difference(before: &[u8], after: &[u8]) -> Option<Explanation> {
-    let (before, after) = (Text::decode(before).ok()?, Text::decode(after).ok()?);
-    let diff = Diff::between(before.whole(), after.whole(), DIFF_CONTEXT);
-    let rendered = diff.render(DIFF_LIMIT);
-    Some(Explanation {
-        diff: rendered.text,
-        changed_lines: diff
-            .changed_lines()
-            .iter()
-            .map(|range| (range.start, range.end))
-            .collect(),
-        complete: rendered.complete,
-    })
+impl Observation {
+    /// Compares what an actor saw with what is there; a change shown whole counts as seen.
+    fn change(&self, refusal: &Refusal<'_>) -> Option<Change> {
+        let key = refusal.target.key();
+        let before = match self.ledger.seen(refusal.actor, key)? {
+            Seen::Present { version, .. } => self.ledger.content(&version)?,
+            Seen::Absent => Bytes::new(),
+        };
+        let current = refusal.current?;
+        if current.bytes.len() > SNAPSHOT_LIMIT {
+            return None;
+        }
+        let (old, new) = (
+            Text::decode(&before).ok()?,
+            Text::decode(&current.bytes).ok()?,
+        );
+        let diff = Diff::between(old.whole(), new.whole(), DIFF_CONTEXT);
+        let rendered = diff.render(DIFF_LIMIT);
+        if rendered.complete {
+            self.ledger.informed(refusal.actor, key, current, &diff);
+        }
+        Some(Change {
+            diff: rendered.text,
+            lines: bounded(diff.changed_lines()),
+            complete: rendered.complete,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
+    use seamfs_core::gate;
     use seamfs_core::{CallContext, Snapshot, Target, Version};
 
     fn guard_version(ruling: Ruling) -> Option<Version> {
@@ -187,20 +203,22 @@ mod tests {
                 before: None,
                 after,
                 own: false,
+                edit: None,
             });
         }
 
-        fn refuse(&self, text: &str) -> Option<Explanation> {
+        fn refuse(&self, text: &str) -> Option<Change> {
             let bytes = Bytes::copy_from_slice(text.as_bytes());
             let current = Snapshot {
                 version: Version::of(&bytes),
                 bytes,
             };
-            self.rule.explain(&Refusal {
+            let explained = self.rule.explain(&Refusal {
                 actor: &self.actor,
                 target: &self.target,
                 current: Some(&current),
-            })
+            });
+            explained?.change
         }
     }
 
@@ -208,13 +226,19 @@ mod tests {
     async fn o1_guards_follow_what_was_seen() {
         let scene = Scene::new();
         let write = scene.decide(Operation::Write).await.unwrap();
-        assert_eq!(write, Ruling::Guard(Expected::Absent, Reason::Unseen));
+        assert!(matches!(
+            write,
+            Ruling::Guard(Expected::Absent, Reason::Unseen)
+        ));
         let edit = scene.decide(Operation::Edit).await.unwrap_err();
         assert_eq!(edit.code(), ErrorCode::NotObserved);
 
         scene.record(gate::Observation::Absent, None);
         let write = scene.decide(Operation::Write).await.unwrap();
-        assert_eq!(write, Ruling::Guard(Expected::Absent, Reason::SeenAbsent));
+        assert!(matches!(
+            write,
+            Ruling::Guard(Expected::Absent, Reason::SeenAbsent)
+        ));
         let edit = scene.decide(Operation::Edit).await.unwrap_err();
         assert_eq!(edit.code(), ErrorCode::NotFound);
 

@@ -38,6 +38,26 @@ struct ParallelLine {
     parallel: Vec<Value>,
 }
 
+/// A line that tells of a session itself.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignalLine {
+    #[serde(default)]
+    session: Option<String>,
+    signal: Signal,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Signal {
+    /// Another session begins with what this one has seen.
+    Fork(String),
+    /// The model lost from its context what it saw of a file, or of every one.
+    Evicted(Option<String>),
+    /// The session is over.
+    End,
+}
+
 pub(crate) async fn run(args: BatchArgs) -> Outcome {
     let opened = match open::open(&args.workspace.workspace, &args.workspace.settings, &[]).await {
         Ok(opened) => opened,
@@ -72,6 +92,9 @@ async fn answer(opened: &Opened, line: &[u8]) -> Value {
         Ok(value) => value,
         Err(error) => return bad_line(&format!("the line is not JSON: {error}")),
     };
+    if value.get("signal").is_some() {
+        return signal(opened, value).await;
+    }
     if value.get("parallel").is_none() {
         return Begun::begin(opened, value).finish().await;
     }
@@ -89,6 +112,47 @@ async fn answer(opened: &Opened, line: &[u8]) -> Value {
             json!({ "parallel": join_all(begun.into_iter().map(Begun::finish)).await })
         }
     }
+}
+
+async fn signal(opened: &Opened, value: Value) -> Value {
+    let line: SignalLine = match serde_json::from_value(value) {
+        Ok(line) => line,
+        Err(error) => {
+            return bad_line(&format!(
+                "the line is not {{\"session\"?, \"signal\": {{\"fork\": name}} | {{\"evicted\": \
+                 path or null}} | \"end\"}}: {error}"
+            ));
+        }
+    };
+    let name = line.session.unwrap_or_else(|| SESSION.to_owned());
+    let session = opened.session(&name);
+    let (text, error) = match line.signal {
+        Signal::Fork(to) => {
+            let fork = session.fork(&to);
+            (format!("{} has seen what {name} has.", fork.name()), None)
+        }
+        Signal::Evicted(None) => {
+            session.evicted_all();
+            ("Every file counts as unseen.".to_owned(), None)
+        }
+        Signal::Evicted(Some(path)) => match session.evicted(&path).await {
+            Ok(()) => (format!("{path} counts as unseen."), None),
+            Err(error) => (error.to_string(), Some(error.code())),
+        },
+        Signal::End => {
+            session.end();
+            (format!("{name} is over."), None)
+        }
+    };
+    json!({
+        "session": name,
+        "tool": null,
+        "is_error": error.is_some(),
+        "code": error,
+        "text": text,
+        "structured": null,
+        "meta": {},
+    })
 }
 
 /// A call that has taken its place in the order of its session.

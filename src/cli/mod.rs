@@ -66,8 +66,11 @@ enum Command {
     /// Answer JSON lines: one call a line in, one result a line out.
     ///
     /// A line is {"session": "s1", "tool": "read", "args": {…}, "cwd": "src"}; session, args and
-    /// cwd may be left out. A line {"parallel": [call, …]} runs its calls at once. Each line is
-    /// answered and flushed before the next is read. Exit code 0, or 2 for usage.
+    /// cwd may be left out. A line {"parallel": [call, …]} runs its calls at once. A line
+    /// {"session": "s1", "signal": S} tells of the session itself: S is {"fork": "s2"} (s2 begins
+    /// with what s1 has seen), {"evicted": "path"} or {"evicted": null} (the model lost it from its
+    /// context) or "end". Each line is answered and flushed before the next is read. Exit code 0,
+    /// or 2 for usage.
     #[command(verbatim_doc_comment)]
     Batch(batch::BatchArgs),
     /// Show the tools as a model sees them.
@@ -98,6 +101,15 @@ pub(crate) struct Settings {
     /// Whether files must be seen before they are changed.
     #[arg(long, value_enum, default_value_t = Policy::Observe)]
     pub(crate) policy: Policy,
+    /// Require that the very lines were shown before they are changed.
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// Let a stale edit land where the lines around it are unchanged since they were seen.
+    #[arg(long)]
+    pub(crate) rebase: bool,
+    /// Keep what sessions have seen in this file, and begin with what it holds.
+    #[arg(long, value_name = "F")]
+    pub(crate) session_file: Option<std::path::PathBuf>,
     /// What may be changed: nothing, the workspace, or every mount.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::FullAccess)]
     pub(crate) sandbox: Mode,

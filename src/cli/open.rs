@@ -1,6 +1,10 @@
 //! Opening the workspace that the options describe.
 
-use seamfs::{ErrorCode, FsError, Result, SandboxMode, Session, Workspace};
+use std::sync::Arc;
+
+use seamfs::{
+    ErrorCode, FsError, Result, SandboxMode, Session, SessionFile, Workspace, WorkspaceBuilder,
+};
 
 use super::{Mode, Policy, Settings};
 
@@ -45,13 +49,35 @@ pub(crate) async fn open(location: &str, settings: &Settings, tools: &[&str]) ->
         Mode::WorkspaceWrite => builder = builder.sandbox(SandboxMode::WorkspaceWrite),
         Mode::FullAccess => {}
     }
-    if settings.policy == Policy::None {
-        builder = builder.rules([]);
-    }
+    builder = observing(builder, settings)?;
     let workspace = builder.open(location).await?;
     let cwd = match &settings.cwd {
         None => String::new(),
         Some(cwd) => workspace.folder(cwd).await?,
     };
     Ok(Opened { workspace, cwd })
+}
+
+/// Sets what must have been seen, and how long that is remembered.
+fn observing(mut builder: WorkspaceBuilder, settings: &Settings) -> Result<WorkspaceBuilder> {
+    let observing = settings.coverage || settings.rebase || settings.session_file.is_some();
+    if settings.policy == Policy::None {
+        return match observing {
+            false => Ok(builder.rules([])),
+            true => Err(FsError::new(
+                ErrorCode::InvalidArgument,
+                "`--coverage`, `--rebase` and `--session-file` need `--policy observe`",
+            )),
+        };
+    }
+    if settings.coverage {
+        builder = builder.coverage();
+    }
+    if settings.rebase {
+        builder = builder.rebase();
+    }
+    if let Some(path) = &settings.session_file {
+        builder = builder.log(Arc::new(SessionFile::open(path)?))?;
+    }
+    Ok(builder)
 }

@@ -486,6 +486,7 @@ impl Rule for BrokenRule {
                     before: None,
                     after: None,
                     own: false,
+                    edit: None,
                 });
                 explained
             }
@@ -502,6 +503,7 @@ impl Rule for BrokenRule {
                         before: None,
                         after: Some(&current.bytes),
                         own: false,
+                        edit: None,
                     });
                 }
                 explained

@@ -415,7 +415,9 @@ async fn change(
             ErrorCode::AmbiguousEdit => {
                 failed.advise("Include more of the surrounding lines in old_str to make it unique.")
             }
-            ErrorCode::NotObserved => failed.advise("View the file, then retry."),
+            ErrorCode::NotObserved if failed.error.details().unseen_lines.is_none() => {
+                failed.advise("View the file, then retry.")
+            }
             _ => failed,
         })
 }

@@ -9,6 +9,7 @@ mod cards;
 mod edit;
 mod editor;
 mod escalation;
+mod look;
 mod mutate;
 mod read;
 mod result;

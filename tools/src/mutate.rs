@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use seamfs_core::gate::{
-    self, Decision, Intent, Observation, Reason, Refusal, SNAPSHOT_LIMIT, Shown,
+    self, Change, Decision, Intent, Observation, Reason, Refusal, SNAPSHOT_LIMIT, Shown,
 };
+use seamfs_core::rebase::{Base, Rebase};
 use seamfs_core::{
     CallContext, EditOptions, EditOutcome, ErrorCode, Expected, FsError, Note, Operation,
     ReadOptions, Result, Snapshot, StatOptions, Transform, WriteOptions, WriteOutcome,
 };
 
 use crate::result::ToolError;
-use crate::scope::{Place, Scope};
+use crate::scope::{Deed, Place, Scope};
+
+/// The most changed ranges that a next action names.
+const MOST_NAMED: usize = 10;
 
 impl Scope {
     /// Replaces or creates a whole file as the gate allows, and records it.
@@ -77,19 +81,59 @@ impl Scope {
         transform: Arc<dyn Transform>,
     ) -> Result<EditOutcome, ToolError> {
         let (decision, context) = self.decide(place, Operation::Edit).await?;
+        let inspected = decision.inspected(Arc::clone(&transform));
+        let shown = match decision.expected {
+            Expected::Version(_) => Shown::Edited,
+            Expected::Any | Expected::Absent => Shown::Rebased,
+        };
         let options = EditOptions::expecting(decision.expected).in_context(&context);
-        match self.fs.edit(&place.target, transform, options).await {
+        let refused = match self.fs.edit(&place.target, inspected, options).await {
             Ok(outcome) => {
-                self.edited(place, &outcome);
-                Ok(outcome)
+                self.edited(place, &outcome, shown);
+                return Ok(outcome);
             }
-            Err(error) => Err(self.refused(place, error, decision.reason).await),
+            Err(error) => error,
+        };
+        if let (ErrorCode::StaleVersion, Some(base)) = (refused.code(), decision.base)
+            && let Some(outcome) = self.rebase(place, transform, base, &context).await?
+        {
+            self.edited(place, &outcome, Shown::Rebased);
+            return Ok(outcome);
+        }
+        Err(self.refused(place, refused, decision.reason).await)
+    }
+
+    /// Tries a stale edit on the bytes that are there now; none when it stays stale.
+    async fn rebase(
+        &self,
+        place: &Place,
+        transform: Arc<dyn Transform>,
+        base: Base,
+        context: &CallContext,
+    ) -> Result<Option<EditOutcome>> {
+        let transform = Arc::new(Rebase::new(transform, base));
+        let options = EditOptions::expecting(Expected::Any).in_context(context);
+        match self.fs.edit(&place.target, transform, options).await {
+            Ok(outcome) => Ok(Some(outcome)),
+            // What is there now keeps the edit stale, whatever else may be said of it.
+            Err(error) => match error.code() {
+                ErrorCode::StaleVersion
+                | ErrorCode::NotFound
+                | ErrorCode::NotText
+                | ErrorCode::NotRegularFile
+                | ErrorCode::TooLarge => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 
     /// Asks the gate, after whoever may widen the call's mode; returns the guard and the context
     /// to act in.
-    async fn decide(&self, place: &Place, operation: Operation) -> Result<(Decision, CallContext)> {
+    async fn decide(
+        &self,
+        place: &Place,
+        operation: Operation,
+    ) -> Result<(Decision, CallContext), ToolError> {
         let context = self.granted(place, operation).await?;
         let decision = self
             .gate
@@ -100,8 +144,11 @@ impl Scope {
                 destination: None,
                 context: &context,
             })
-            .await?;
-        Ok((decision, context))
+            .await;
+        match decision {
+            Ok(decision) => Ok((decision, context)),
+            Err(veto) => Err(self.unseen(place, veto.into())),
+        }
     }
 
     pub(crate) fn stat_options(&self) -> StatOptions {
@@ -114,29 +161,20 @@ impl Scope {
             shown: Shown::All,
         };
         let after = (bytes.len() <= SNAPSHOT_LIMIT).then_some(bytes);
-        self.record(place, observation, outcome.before.as_ref(), after, true);
+        let known = (outcome.before.as_ref(), after);
+        self.record(place, observation, known, Deed::Wrote);
     }
 
-    fn edited(&self, place: &Place, outcome: &EditOutcome) {
-        let lines = outcome
-            .edit
-            .ranges
-            .iter()
-            .map(|range| range.start..=range.end);
+    fn edited(&self, place: &Place, outcome: &EditOutcome, shown: Shown) {
         let observation = Observation::Present {
             version: outcome.version.clone(),
-            shown: Shown::Lines(lines.collect()),
+            shown,
         };
         let after = (outcome.before.len() <= SNAPSHOT_LIMIT)
             .then(|| outcome.after())
             .filter(|after| after.len() <= SNAPSHOT_LIMIT);
-        self.record(
-            place,
-            observation,
-            Some(&outcome.before),
-            after.as_ref(),
-            true,
-        );
+        let known = (Some(&outcome.before), after.as_ref());
+        self.record(place, observation, known, Deed::Edited(&outcome.edit));
     }
 
     /// Turns a refusal of the file system into what the actor should know.
@@ -155,7 +193,7 @@ impl Scope {
                 "nothing was there when this session last looked; now there is a file",
             ),
             (ErrorCode::StaleVersion, _) => error,
-            _ => return error.into(),
+            _ => return self.unseen(place, error.into()),
         };
         let current = match error.current() {
             Some(current) => Some(current.clone()),
@@ -171,22 +209,44 @@ impl Scope {
                 .advise("Read the file to confirm that it is gone; a write then creates it anew.");
         };
         let error = error.with_current(current);
-        match explanation {
-            None => error.into(),
-            Some(explanation) => {
-                let complete = explanation.complete;
-                let failed = ToolError::from(gate::explained(error, explanation));
-                match complete {
-                    true => failed.without_reading().advise(
-                        "This is the whole change and the present text counts as seen: \
-                         adapt the call to it and retry; no read is needed.",
-                    ),
-                    false => failed.advise(
-                        "The change is too long to show whole. Re-read the file, then retry.",
-                    ),
-                }
-            }
+        let Some(explanation) = explanation else {
+            return self.reread(place, error.into(), None);
+        };
+        let change = explanation.change.clone();
+        let failed = ToolError::from(gate::explained(error, explanation));
+        match change {
+            Some(change) if change.complete => failed.without_reading().advise(
+                "This is the whole change and the present text counts as seen: adapt the call to \
+                 it and retry; no read is needed.",
+            ),
+            change => self.reread(place, failed, change.as_ref()),
         }
+    }
+
+    /// Says where to look again: at what changed, as far as that is known.
+    fn reread(&self, place: &Place, failed: ToolError, change: Option<&Change>) -> ToolError {
+        let Some((change, first)) = change.and_then(|change| Some((change, change.lines.first()?)))
+        else {
+            let call = self.look_again_at(place);
+            return failed.advise(format!("Re-read the file with {call}, then retry."));
+        };
+        let named: Vec<String> = change
+            .lines
+            .iter()
+            .take(MOST_NAMED)
+            .map(|(start, end)| format!("{start}-{end}"))
+            .collect();
+        let more = if change.lines.len() > MOST_NAMED {
+            ", …"
+        } else {
+            ""
+        };
+        failed.advise(format!(
+            "The change is too long to show whole: it is in the lines {}{more} of now. Re-read the \
+             file there, with {}, then retry.",
+            named.join(", "),
+            self.look_at(place, *first)
+        ))
     }
 
     /// Reads what is there now; nothing when it cannot be had, since an error is being told.

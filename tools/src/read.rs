@@ -1,14 +1,15 @@
 //! `read`: a window of numbered lines, whatever the size of the file.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use schemars::JsonSchema;
 use seamfs_core::cas::not_text;
-use seamfs_core::gate::{GateFacts, SNAPSHOT_LIMIT, Shown};
+use seamfs_core::gate::{GateFacts, Part, SNAPSHOT_LIMIT, Shown};
 use seamfs_core::options::Purpose;
-use seamfs_core::text::{StreamDecoder, Window, WindowScanner, WindowSpec};
+use seamfs_core::text::{Line, StreamDecoder, Window, WindowScanner, WindowSpec};
 use seamfs_core::{Body, ErrorCode, FsError, Operation, ReadOptions, Result, Target, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -99,9 +100,10 @@ impl Tool for Read {
         input_schema["properties"]["limit"]["maximum"] = json!(self.max_lines);
         input_schema["properties"]["limit"]["default"] = json!(self.max_lines);
         input_schema["properties"]["offset"]["default"] = json!(1);
-        let observed = match facts.observation {
-            true => " A file must be read, at least in part, before it can be changed.",
-            false => "",
+        let observed = match (facts.observation, facts.coverage) {
+            (true, false) => " A file must be read, at least in part, before it can be changed.",
+            (true, true) => " The lines to be changed must have been read, whole.",
+            (false, _) => "",
         };
         ToolSpec {
             name: self.name(),
@@ -271,21 +273,34 @@ fn check_offset(target: &Target, offset: u64, total: u64) -> Result<()> {
     .during(Operation::Read))
 }
 
-/// Returns the lines that were shown whole, for the observation.
-pub(crate) fn shown(window: &Window) -> Shown {
+/// Returns what of a file was shown, for the observation.
+fn shown(window: &Window) -> Shown {
     if !window.partial {
         return Shown::All;
     }
-    let mut ranges: Vec<std::ops::RangeInclusive<u64>> = Vec::new();
-    for line in window.lines.iter().filter(|line| line.cut.is_none()) {
+    shown_lines(&window.lines, window.total_lines)
+}
+
+/// Returns what these lines show of a file of `total` lines.
+pub(crate) fn shown_lines<'a>(lines: impl IntoIterator<Item = &'a Line>, total: u64) -> Shown {
+    let (mut ranges, mut parts): (Vec<RangeInclusive<u64>>, _) = (Vec::new(), Vec::new());
+    for line in lines {
         match ranges.last_mut() {
+            _ if line.cut.is_some() => parts.push(Part {
+                line: line.number,
+                bytes: 0..line.text.len() as u64,
+            }),
             Some(range) if *range.end() + 1 == line.number => {
                 *range = *range.start()..=line.number;
             }
             _ => ranges.push(line.number..=line.number),
         }
     }
-    Shown::Lines(ranges)
+    Shown::Lines {
+        lines: ranges,
+        parts,
+        total,
+    }
 }
 
 fn output(target: &Target, offset: u64, scan: &Scan) -> ToolOutput {

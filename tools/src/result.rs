@@ -149,6 +149,16 @@ impl From<Result<ToolOutput, ToolError>> for ToolResult {
 
 fn error_text(failed: &ToolError) -> String {
     let mut text = failed.error.to_string();
+    if let Some(writer) = &failed.error.details().writer {
+        let _ = write!(text, "\nThe last to write it was the session {writer:?}.");
+    }
+    if let Some(excerpt) = &failed.error.details().excerpt {
+        let _ = write!(
+            text,
+            "\nLine {} from byte {} on:\n{}",
+            excerpt.line, excerpt.start, excerpt.text
+        );
+    }
     if let Some(diff) = &failed.error.details().diff {
         let _ = write!(
             text,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use seamfs_core::gate::{Observation, Observed, Shown};
+use seamfs_core::gate::{Observation, Observed, Part, Shown};
 use seamfs_core::locks::{Ticket, Turn, Turns};
 use seamfs_core::options::Purpose;
 use seamfs_core::{
-    Actor, CallContext, ErrorCode, FileSystem, FsError, Gate, ResolveOptions, Result, Target,
-    TargetKey, Version,
+    Actor, CallContext, ErrorCode, Excerpt, FileSystem, FsError, Gate, ResolveOptions, Result,
+    Target, TargetKey, TextEdit, Version,
 };
 
 use crate::escalation::Request;
@@ -101,22 +101,35 @@ impl Scope {
 
     /// Records that the actor saw a file.
     pub fn saw(&self, place: &Place, version: &Version, shown: Shown, content: Option<&Bytes>) {
-        self.record(
-            place,
-            Observation::Present {
-                version: version.clone(),
-                shown,
-            },
-            None,
-            content,
-            false,
-        );
+        let observation = Observation::Present {
+            version: version.clone(),
+            shown,
+        };
+        self.record(place, observation, (None, content), Deed::Looked);
+    }
+
+    /// Records that the actor was shown lines of a file in passing, as by a search.
+    pub fn glimpsed(&self, place: &Place, version: &Version, shown: Shown) {
+        let observation = Observation::Glimpsed {
+            version: version.clone(),
+            shown,
+        };
+        self.record(place, observation, (None, None), Deed::Looked);
+    }
+
+    /// Records that an error showed a part of a line.
+    pub(crate) fn showed(&self, place: &Place, excerpt: &Excerpt) {
+        let part = Part {
+            line: excerpt.line,
+            bytes: excerpt.start..excerpt.start + excerpt.text.len() as u64,
+        };
+        self.saw(place, &excerpt.version, Shown::Part(part), None);
     }
 
     /// Records that the actor found nothing, when that is what the error says.
     pub fn missed(&self, place: &Place, error: &FsError) {
         if error.code() == ErrorCode::NotFound {
-            self.record(place, Observation::Absent, None, None, false);
+            self.record(place, Observation::Absent, (None, None), Deed::Looked);
         }
     }
 
@@ -124,9 +137,8 @@ impl Scope {
         &self,
         place: &Place,
         observation: Observation,
-        before: Option<&Bytes>,
-        after: Option<&Bytes>,
-        own: bool,
+        (before, after): (Option<&Bytes>, Option<&Bytes>),
+        deed: Deed<'_>,
     ) {
         self.gate.observed(&Observed {
             actor: &self.actor,
@@ -134,7 +146,19 @@ impl Scope {
             observation,
             before,
             after,
-            own,
+            own: !matches!(deed, Deed::Looked),
+            edit: match deed {
+                Deed::Edited(edit) => Some(edit),
+                Deed::Looked | Deed::Wrote => None,
+            },
         });
     }
+}
+
+/// What a call did to come to know a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deed<'a> {
+    Looked,
+    Wrote,
+    Edited(&'a TextEdit),
 }

@@ -126,9 +126,10 @@ pub(crate) fn mutation_schema<T: JsonSchema>(facts: &GateFacts) -> Value {
 
 /// Says how the observation policy concerns a mutating tool, when it is on.
 pub(crate) fn observation_sentence(facts: &GateFacts, sentence: &str) -> String {
-    match facts.observation {
-        true => format!(" {sentence}"),
-        false => String::new(),
+    match (facts.observation, facts.coverage) {
+        (true, false) => format!(" {sentence}"),
+        (true, true) => format!(" {sentence} Lines that were not shown cannot be replaced."),
+        (false, _) => String::new(),
     }
 }
 

@@ -70,6 +70,11 @@ impl Toolbox {
         }
     }
 
+    /// Returns the file system.
+    pub fn fs(&self) -> &dyn FileSystem {
+        &*self.inner.fs
+    }
+
     /// Returns the gate.
     pub fn gate(&self) -> &Gate {
         &self.inner.gate

@@ -1,9 +1,10 @@
 //! Lines: their endings, rows, numbers, and the window of lines that `read` shows.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use memchr::{memchr, memchr_iter};
+use serde::{Deserialize, Serialize};
 
 use super::decode::BOM;
 
@@ -77,12 +78,22 @@ impl Endings {
 }
 
 /// A range of lines, 1-based, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LineRange {
     /// The first line.
     pub start: u64,
     /// The last line.
     pub end: u64,
+}
+
+impl fmt::Display for LineRange {
+    /// Writes `line 3` or `lines 3-5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.start == self.end {
+            true => write!(f, "line {}", self.start),
+            false => write!(f, "lines {}-{}", self.start, self.end),
+        }
+    }
 }
 
 /// Splits a text into the rows `view` shows.

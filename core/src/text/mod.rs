@@ -9,10 +9,13 @@ pub mod decode;
 pub mod diagnose;
 pub mod diff;
 pub mod insert;
+pub mod line_map;
+pub mod line_set;
 pub mod lines;
 pub mod matcher;
 pub mod quote;
 pub mod replace;
+pub mod span;
 pub mod splice;
 
 #[cfg(test)]
@@ -22,6 +25,8 @@ pub use decode::{NotText, StreamDecoder, Text};
 pub use diagnose::{Diagnosis, DiagnosisKind, diagnose};
 pub use diff::{Diff, DiffLine, DiffLineKind, Hunk, Rendered};
 pub use insert::{InsertOutOfRange, Insertion, plan_insert};
+pub use line_map::{LineMap, count_lines};
+pub use line_set::LineSet;
 pub use lines::{
     Endings, Line, LineCursor, LineEnding, LineRange, Window, WindowScanner, WindowSpec,
     cut_marker, rows,
@@ -29,4 +34,5 @@ pub use lines::{
 pub use matcher::{Occurrences, Pattern};
 pub use quote::{quote, visible};
 pub use replace::{ReplaceError, Replacement, plan_replace};
+pub use span::Span;
 pub use splice::{BadSplices, Segment, Splice, Splices};

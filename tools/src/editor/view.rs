@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use futures::TryStreamExt;
 use schemars::JsonSchema;
+use seamfs_core::gate::Shown;
 use seamfs_core::options::Purpose;
 use seamfs_core::text::WindowSpec;
 use seamfs_core::{
@@ -15,7 +16,7 @@ use serde_json::json;
 use super::{Arguments, Command, Output, StrReplaceEditor};
 use crate::arguments::{Integer, invalid};
 use crate::cards::{CallKind, Presentation};
-use crate::read::{Scan, scan, shown};
+use crate::read::{Scan, scan, shown_lines};
 use crate::result::{ToolError, ToolOutput, clip};
 use crate::scope::{Place, Scope};
 
@@ -92,7 +93,6 @@ impl StrReplaceEditor {
             .within(rows.total)
             .map_err(|error| error.at(place.target().display()))?;
         let version = scan.version.clone();
-        scope.saw(place, &version, shown(&scan.window), scan.content.as_ref());
         let path = place.target().display();
         let (body, last) = rows.render(&scan, asked);
         let header = match scan.bytes {
@@ -105,6 +105,10 @@ impl StrReplaceEditor {
         };
         let whole = format!("{header}\n{body}");
         let clipped = last < asked.1 || whole.chars().count() > self.max_output_chars;
+        let room = self
+            .max_output_chars
+            .saturating_sub(header.chars().count() + 1);
+        scope.saw(place, &version, shown(&scan, room), scan.content.as_ref());
         let structured = Output {
             total_lines: Some(rows.total),
             view_range: Some([asked.0, last]),
@@ -238,6 +242,36 @@ impl AskedRows {
             ))),
             last => Ok((self.first, last.unwrap_or(total))),
         }
+    }
+}
+
+/// Returns what a view shows of a file, in `room` characters of rows.
+fn shown(scan: &Scan, mut room: usize) -> Shown {
+    let (window, mut visible) = (&scan.window, Vec::new());
+    for line in &window.lines {
+        let in_front = line.number.to_string().len().max(6) + 2;
+        let chars = line.text.chars().count();
+        let Some(left) = room.checked_sub(in_front) else {
+            break;
+        };
+        let mut line = line.clone();
+        if chars > left {
+            let end = line.text.char_indices().nth(left).map_or(0, |(at, _)| at);
+            line.cut = Some((line.text.len() - end) as u64);
+            line.text.truncate(end);
+        }
+        let cut = line.cut.is_some();
+        visible.push(line);
+        // The newline that follows a row takes a character, too.
+        match left.checked_sub(chars + 1) {
+            Some(rest) if !cut => room = rest,
+            _ => break,
+        }
+    }
+    let whole = visible.len() as u64 == window.total_lines;
+    match whole && visible.iter().all(|line| line.cut.is_none()) {
+        true => Shown::All,
+        false => shown_lines(&visible, window.total_lines),
     }
 }
 
