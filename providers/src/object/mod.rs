@@ -15,6 +15,10 @@
 mod budget;
 mod chance;
 mod conditional;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod connect;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod connector;
 mod edit;
 mod fault;
 mod folder;
@@ -22,10 +26,14 @@ mod foreign;
 mod history;
 mod keys;
 mod list;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod location;
 mod order;
 mod probe;
 mod read;
 mod remote;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod settings;
 mod transfer;
 mod write;
 
@@ -49,6 +57,8 @@ use seamfs_core::{
 use tokio::sync::OnceCell;
 
 pub use budget::Budget;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+pub use location::{Cloud, SCHEMES};
 pub use probe::{Conditions, Support};
 pub use remote::TokenKind;
 
@@ -185,9 +195,15 @@ impl ObjectBuilder {
 
     /// Names the kind of store in messages, and the URL that paths may be spelled with.
     #[must_use]
-    pub fn spelled(mut self, kind: &'static str, authority: &str, root: &str) -> Self {
+    pub fn spelled(
+        mut self,
+        kind: &'static str,
+        scheme: &str,
+        authority: &str,
+        root: &str,
+    ) -> Self {
         self.kind = kind;
-        self.url = Some((kind.to_owned(), authority.to_owned(), root.to_owned()));
+        self.url = Some((scheme.to_owned(), authority.to_owned(), root.to_owned()));
         self
     }
 

@@ -157,7 +157,7 @@ async fn messages_name_paths_beneath_the_root_only() {
     let fs = Object::builder(store as _)
         .prefix("tenant-42/secret")
         .unwrap()
-        .spelled("s3", "bucket-7", "/tenant-42/secret")
+        .spelled("s3", "s3", "bucket-7", "/tenant-42/secret")
         .open();
     let missing = fs.target("a/b").await.unwrap();
     let error: FsError = fs.read_all(&missing).await.unwrap_err();
