@@ -32,6 +32,11 @@ impl Options {
         self.values.remove(key)
     }
 
+    /// Takes every option that is left, for a storage that checks them itself.
+    pub fn into_pairs(self) -> impl Iterator<Item = (String, String)> {
+        self.values.into_iter()
+    }
+
     /// Checks that every option was taken.
     ///
     /// # Errors
@@ -68,7 +73,8 @@ pub struct Registry {
 }
 
 impl Default for Registry {
-    /// Returns the built-in schemes: `file` and `memory`. A plain path is `file`.
+    /// Returns the built-in schemes: `file`, `memory`, and those of the object stores this build
+    /// has. A plain path is `file`.
     fn default() -> Self {
         let mut registry = Self {
             openers: BTreeMap::new(),
@@ -79,6 +85,12 @@ impl Default for Registry {
         registry.register("file", |location, options| {
             Box::pin(async move { open_local(&location, options) })
         });
+        #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+        for scheme in seamfs_providers::object::SCHEMES {
+            registry.register(scheme, |location, options| {
+                Box::pin(async move { open_object(&location, options) })
+            });
+        }
         registry
     }
 }
@@ -137,6 +149,12 @@ fn scheme_of(location: &str) -> Option<&str> {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     valid.then_some(scheme)
+}
+
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+fn open_object(location: &str, options: Options) -> Result<Arc<dyn FileSystem>> {
+    let object = seamfs_providers::Object::connect(location, options.into_pairs())?;
+    Ok(Arc::new(object))
 }
 
 fn open_memory(location: &str, mut options: Options) -> Result<Arc<dyn FileSystem>> {

@@ -6,5 +6,9 @@
 mod arrows;
 mod contract;
 mod mcp;
+#[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
+mod object;
 mod sandbox;
+#[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
+mod servers;
 mod support;

@@ -15,8 +15,10 @@ pub enum Cloud {
 }
 
 /// The URL schemes that name an object store.
-pub const SCHEMES: [&str; 9] = [
-    "s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl",
+///
+/// `https` is for the clouds' own host names.
+pub const SCHEMES: [&str; 10] = [
+    "s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "https",
 ];
 
 /// A parsed URL.

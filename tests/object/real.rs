@@ -1,0 +1,136 @@
+//! Servers of other projects, where they are installed: SeaweedFS and Azurite.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seamfs::core::{CreateDirOptions, FileKind, RemoveOptions, TransferOptions, WriteOptions};
+use seamfs::providers::Object;
+use seamfs::{CallContext, ErrorCode, Expected, FileSystem, FileSystemExt};
+
+use super::lost_updates;
+use crate::servers::{self, BUCKET, Installed};
+
+fn open(scheme: &str, prefix: &str, server: &Installed) -> Arc<dyn FileSystem> {
+    let url = format!("{scheme}://{BUCKET}/{prefix}");
+    Arc::new(Object::connect(&url, server.options()).expect("the options are right"))
+}
+
+/// Waits until a write and a read succeed, which is when the server is ready.
+async fn ready(fs: &Arc<dyn FileSystem>) {
+    let target = fs.target("ready").await.unwrap();
+    let context = CallContext::default().within(Duration::from_secs(60));
+    let options = || WriteOptions::expecting(Expected::Any).in_context(&context);
+    let mut written = fs.write(&target, "1".into(), options()).await;
+    while written.is_err() && !context.is_late() {
+        tokio::task::yield_now().await;
+        written = fs.write(&target, "1".into(), options()).await;
+    }
+    written.expect("the server became ready");
+    fs.read_all(&target).await.unwrap();
+    fs.remove(&target, RemoveOptions::default()).await.unwrap();
+}
+
+/// What must hold on every server: guards, names, folders, listings, moves.
+async fn exercise(fs: &Arc<dyn FileSystem>) {
+    let target = fs.target("a b/é~[x]%20#?.txt").await.unwrap();
+    let first = fs
+        .write_all(&target, "one two\n".into(), Expected::Absent)
+        .await
+        .unwrap();
+    let again = fs
+        .write_all(&target, "x".into(), Expected::Absent)
+        .await
+        .unwrap_err();
+    assert_eq!(again.code(), ErrorCode::AlreadyExists);
+    let guard = Expected::Version(first.version.clone());
+    let second = fs
+        .replace(&target, "one", "1", guard.clone())
+        .await
+        .unwrap();
+    let stale = fs.write_all(&target, "x".into(), guard).await.unwrap_err();
+    assert_eq!(stale.code(), ErrorCode::StaleVersion);
+    assert_eq!(stale.current().unwrap().bytes, "1 two\n");
+    let guard = Expected::Version(second.version);
+    let third = fs.write_all(&target, "1 2\n".into(), guard).await.unwrap();
+    assert_eq!(third.before.unwrap(), "1 two\n");
+    let listed = fs.list_all(&fs.target("a b").await.unwrap()).await.unwrap();
+    assert_eq!(listed[0].name.as_str(), "é~[x]%20#?.txt");
+    if let Some(version) = listed[0].metadata.as_ref().unwrap().version.clone() {
+        fs.write_all(&target, "1 2 3\n".into(), Expected::Version(version))
+            .await
+            .unwrap();
+    }
+    let moved = fs.target("moved/to").await.unwrap();
+    fs.rename(&target, &moved, TransferOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        fs.read_all(&target).await.unwrap_err().code(),
+        ErrorCode::NotFound
+    );
+    let folder = fs.target("moved").await.unwrap();
+    assert_eq!(
+        fs.read_all(&folder).await.unwrap_err().code(),
+        ErrorCode::NotRegularFile
+    );
+    assert_eq!(
+        fs.remove(&folder, RemoveOptions::default())
+            .await
+            .unwrap_err()
+            .code(),
+        ErrorCode::NotEmpty
+    );
+    let empty = fs.target("empty").await.unwrap();
+    fs.create_dir(&empty, CreateDirOptions::default())
+        .await
+        .unwrap();
+    assert!(fs.list_all(&empty).await.unwrap().is_empty());
+    fs.remove(&empty, RemoveOptions::default()).await.unwrap();
+    let gone = fs.read_all(&moved).await.unwrap();
+    fs.remove(&moved, RemoveOptions::default()).await.unwrap();
+    let guard = Expected::Version(gone.version);
+    let stale = fs.write_all(&moved, "x".into(), guard).await.unwrap_err();
+    assert_eq!(stale.code(), ErrorCode::StaleVersion);
+    // SeaweedFS has real folders underneath and shows them for a while after they were emptied.
+    let left = fs.list_all(&fs.target("/").await.unwrap()).await.unwrap();
+    assert!(left.iter().all(|entry| entry.kind() == FileKind::Directory));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
+    let Some(program) = servers::program("SEAMFS_WEED", "SeaweedFS") else {
+        return;
+    };
+    let mut server = servers::seaweedfs(&program);
+    let fs = open("s3", "one", &server);
+    ready(&fs).await;
+    exercise(&fs).await;
+    let kept = fs.target("kept").await.unwrap();
+    let written = fs
+        .write_all(&kept, "kept\n".into(), Expected::Absent)
+        .await
+        .unwrap();
+    let fs = open("s3", "two", &server);
+    lost_updates::on_installed(&fs, &format!("s3://{BUCKET}/two"), &server.options()).await;
+    server.crash_and_restart();
+    let fs = open("s3", "one", &server);
+    let probe = open("s3", "ready", &server);
+    ready(&probe).await;
+    let guard = Expected::Version(written.version);
+    fs.replace(&kept, "kept", "still kept", guard)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn azurite_keeps_every_guard() {
+    let Some(program) = servers::program("SEAMFS_AZURITE", "Azurite") else {
+        return;
+    };
+    let server = servers::azurite(&program).await;
+    let fs = open("az", "one", &server);
+    ready(&fs).await;
+    exercise(&fs).await;
+    let fs = open("az", "two", &server);
+    lost_updates::on_installed(&fs, &format!("az://{BUCKET}/two"), &server.options()).await;
+}

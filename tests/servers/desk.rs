@@ -1,0 +1,98 @@
+//! The desk: what a server was asked, and what it does wrong.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What goes wrong with one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is answered with this status and not applied.
+    Refuse(u16),
+    /// It is applied, and the connection is closed without an answer.
+    Drop,
+    /// The connection is closed in the middle of the answer's body.
+    Truncate,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requests: Vec<String>,
+    script: VecDeque<Fault>,
+    odds: u32,
+    random: u64,
+    injected: usize,
+    injected_into_writes: usize,
+    latency: Duration,
+}
+
+impl Desk {
+    /// Says what goes wrong with the next requests.
+    pub(crate) fn script(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.state().script.extend(faults);
+    }
+
+    /// Lets this many requests of a hundred be dropped after they were applied, and as many be
+    /// refused with 503.
+    pub(crate) fn odds(&self, percent: u32) {
+        let mut state = self.state();
+        state.odds = percent;
+        state.random = 0x9E37_79B9_7F4A_7C15;
+    }
+
+    /// Delays every answer.
+    pub(crate) fn latency(&self, latency: Duration) {
+        self.state().latency = latency;
+    }
+
+    /// Returns the requests since the last call: `GET`, `PUT`, `HEAD`, `LIST`, `DELETE`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().requests)
+    }
+
+    /// Returns how many faults befell requests, and how many of those were writes.
+    pub(crate) fn injected(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.injected, state.injected_into_writes)
+    }
+
+    /// Notes a request; says how long to wait and what goes wrong with it.
+    pub(super) fn arrive(&self, name: &str) -> (Duration, Option<Fault>) {
+        let mut state = self.state();
+        state.requests.push(name.to_owned());
+        let fault = match state.script.pop_front() {
+            Some(fault) => Some(fault),
+            None => state.chance(),
+        };
+        if fault.is_some() {
+            state.injected += 1;
+            state.injected_into_writes += usize::from(name == "PUT");
+        }
+        (state.latency, fault)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn chance(&mut self) -> Option<Fault> {
+        if self.odds == 0 {
+            return None;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        match self.random % 100 {
+            roll if roll < u64::from(self.odds) => Some(Fault::Drop),
+            roll if roll < u64::from(2 * self.odds) => Some(Fault::Refuse(503)),
+            _ => None,
+        }
+    }
+}
