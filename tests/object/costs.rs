@@ -14,7 +14,7 @@ async fn each_operation_costs_the_fewest_requests() {
         let place = Place::new(protocol).await;
         place.put("d/a", "one two three four");
         let (fs, check) = (&place.fs, |expected: &[&str]| {
-            place.check_requests(expected)
+            place.check_requests(expected);
         });
         let target = fs.target("d/a").await.unwrap();
         check(&[]);
