@@ -94,7 +94,7 @@ impl StrReplaceEditor {
             .map_err(|error| error.at(place.target().display()))?;
         let version = scan.version.clone();
         let path = place.target().display();
-        let (body, last) = rows.render(&scan, asked);
+        let (body, reached) = rows.render(&scan, asked);
         let header = match scan.bytes {
             0 => format!("{path} (empty file, 0 bytes; 1 line)"),
             _ => format!(
@@ -104,7 +104,16 @@ impl StrReplaceEditor {
             ),
         };
         let whole = format!("{header}\n{body}");
-        let clipped = last < asked.1 || whole.chars().count() > self.max_output_chars;
+        let cut = whole.char_indices().nth(self.max_output_chars);
+        let clipped = reached < asked.1 || cut.is_some();
+        // The row that the clip cuts through is not shown, and none after it is.
+        let last = match cut {
+            None => reached,
+            Some((at, _)) => {
+                let ends = line_ends(&whole[..at]) + u64::from(whole[at..].starts_with('\n'));
+                asked.0 + ends.saturating_sub(2)
+            }
+        };
         let room = self
             .max_output_chars
             .saturating_sub(header.chars().count() + 1);
@@ -309,6 +318,10 @@ impl Rows {
         text.pop();
         (text, reached)
     }
+}
+
+fn line_ends(text: &str) -> u64 {
+    text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
 async fn children(scope: &Scope, folder: &Target) -> Result<Vec<Entry>> {
