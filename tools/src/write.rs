@@ -196,9 +196,10 @@ fn shrink_note(before: &Text<'_>, after: &Text<'_>) -> Option<String> {
     let (old, new) = (line_count(before.bytes()), line_count(after.bytes()));
     (old >= SOME_SIZE && new < old / 2).then(|| {
         format!(
-            "large shrink: {old} lines became {new}, {} bytes became {}",
+            "large shrink: {old} lines became {new}, {} bytes became {}; the version before was {}",
             before.bytes().len(),
-            after.bytes().len()
+            after.bytes().len(),
+            Version::of(before.bytes())
         )
     })
 }
