@@ -279,14 +279,20 @@ impl WorkspaceBuilder {
     /// Offers only these tools, in this order.
     ///
     /// # Errors
-    /// `FS_INVALID_ARGUMENT` for a name that is no tool, naming those that exist.
+    /// `FS_INVALID_ARGUMENT` for a name that is no tool, naming those that exist, and for one
+    /// that is named twice.
     pub fn tools<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut chosen = Vec::new();
         for name in names {
             let at = self.position(name)?;
-            chosen.push(self.tools.remove(at));
+            if chosen.contains(&at) {
+                let message = format!("the tool `{name}` is named twice");
+                return Err(FsError::new(ErrorCode::InvalidArgument, message));
+            }
+            chosen.push(at);
         }
-        self.tools = chosen;
+        let mut tools: Vec<_> = self.tools.into_iter().map(Some).collect();
+        self.tools = chosen.iter().filter_map(|at| tools[*at].take()).collect();
         Ok(self)
     }
 

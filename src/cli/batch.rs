@@ -4,7 +4,7 @@ use clap::Args;
 use futures::future::join_all;
 use seamfs::tools::{ToolError, ToolResult};
 use seamfs::{Call, ErrorCode, FsError};
-use serde::Deserialize;
+use serde::{Deserialize, de};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -167,7 +167,12 @@ enum Begun {
 
 impl Begun {
     fn begin(opened: &Opened, value: Value) -> Self {
-        let line: Line = match serde_json::from_value(value) {
+        // An array would fill the fields in their order, which is no form of a call.
+        let line = match value {
+            Value::Array(_) => Err(de::Error::custom("an array is no call")),
+            _ => serde_json::from_value::<Line>(value),
+        };
+        let line = match line {
             Ok(line) => line,
             Err(error) => {
                 return Self::Bad(bad_line(&format!(
