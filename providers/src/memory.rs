@@ -489,9 +489,9 @@ impl Tree {
     /// Finds what is at a path; a file on the way is `FS_NOT_DIRECTORY`.
     fn node(&self, path: &RootPath) -> Result<Option<&Node>> {
         let mut node = &self.root;
-        for component in path.components() {
+        for (depth, component) in path.components().enumerate() {
             match node {
-                Node::File(_) => return Err(not_directory()),
+                Node::File(_) => return Err(not_directory().at(display_of(path, depth))),
                 Node::Folder(folder) => match folder.children.get(component) {
                     Some(child) => node = child,
                     None => return Ok(None),
@@ -650,6 +650,13 @@ fn path_of(target: &Target) -> RootPath {
     RootPath::from_key(target.key())
 }
 
+/// Returns the path to show for the first names of a path.
+fn display_of(path: &RootPath, depth: usize) -> String {
+    path.components()
+        .take(depth)
+        .fold(String::new(), |shown, name| shown + "/" + name)
+}
+
 fn not_regular() -> FsError {
     FsError::new(ErrorCode::NotRegularFile, "this is a folder, not a file")
 }
@@ -657,7 +664,7 @@ fn not_regular() -> FsError {
 fn not_directory() -> FsError {
     FsError::new(
         ErrorCode::NotDirectory,
-        "the path leads through a file as if it were a folder",
+        "the path leads through something that is not a folder",
     )
 }
 

@@ -75,9 +75,9 @@ fn classify(error: &io::Error) -> (ErrorCode, &'static str) {
 /// Makes the error of a target that no file operation takes.
 pub(super) fn not_regular(kind: FileKind) -> FsError {
     let message = match kind {
-        FileKind::Directory => "it is a folder, not a file",
-        FileKind::Symlink => "it is a link that leads to no file within the workspace",
-        FileKind::File | FileKind::Other => "it is not a regular file",
+        FileKind::Directory => "this is a folder, not a file",
+        FileKind::Symlink => "this is a link that leads to no file within the workspace",
+        FileKind::File | FileKind::Other => "this is not a regular file",
     };
     FsError::new(ErrorCode::NotRegularFile, message)
 }
@@ -92,7 +92,7 @@ pub(super) fn not_directory() -> FsError {
 
 /// Makes the error of an entry that was to be a folder and is not.
 pub(super) fn no_folder() -> FsError {
-    FsError::new(ErrorCode::NotDirectory, "it is not a folder")
+    FsError::new(ErrorCode::NotDirectory, "this is not a folder")
 }
 
 /// Makes the error of a file that its owner protected.

@@ -86,7 +86,7 @@ impl Root {
         if parsed.folder && purpose == Purpose::File && !is_folder {
             return Err(FsError::new(
                 ErrorCode::InvalidPath,
-                "a trailing slash names a folder, and no folder is there",
+                "a trailing slash names a folder, and there is none",
             )
             .at(self.namespace.display(&found.path)));
         }
