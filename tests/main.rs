@@ -5,6 +5,7 @@
 
 mod arrows;
 mod contract;
+mod field;
 mod mcp;
 #[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
 mod object;

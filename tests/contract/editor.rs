@@ -1,10 +1,15 @@
 //! S: `str_replace_editor`, command by command.
 
+use std::sync::{Arc, Mutex};
+
 use seamfs::ErrorCode::{
     AlreadyExists, AmbiguousEdit, EditNotFound, InvalidArgument, InvalidPath, NotFound,
     NotObserved, StaleVersion,
 };
-use seamfs::WorkspaceBuilder;
+use seamfs::core::gate::{
+    self, Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling, Shown,
+};
+use seamfs::{Actor, Result, WorkspaceBuilder};
 use serde_json::{Value, json};
 
 use crate::support::{Checked, Meddler, Moment, Stage, Verdict, claims, ensure, ensure_eq};
@@ -28,6 +33,7 @@ claims! {
         s8_insert_rows_are_bounded_by_what_view_shows: [ClampsRows],
         s8_insert_keeps_endings_and_the_mark_at_the_start: [NormalisesEndings],
         s9_a_view_observes_a_clipped_one_too: [NeverRecords],
+        s9_only_rows_shown_whole_count_as_shown: [IgnoresOffset],
         s9_a_miss_is_not_found_and_records_absence: [NoticesNoAbsence],
         s9_a_file_that_vanishes_after_the_look_is_stale: [SaysNotFoundForStale],
         s10_crlf_files_take_lf_arguments: [NormalisesEndings],
@@ -337,6 +343,9 @@ async fn s5_a_long_view_is_clipped_on_a_character_and_says_so(stage: Stage) -> V
             whole.starts_with(rows),
             "the prefix is not that of the rows"
         );
+        // The last row said to be shown is the last that is there from end to end.
+        let complete = rows.matches('\n').count().max(1);
+        ensure_eq!(view.structured["view_range"], json!([1, complete]));
     }
     // What fits to the last character is not clipped.
     let narrow = stage.scene_with(clip_at("200")).await;
@@ -555,6 +564,74 @@ async fn s9_a_view_observes_a_clipped_one_too(stage: Stage) -> Verdict {
     s1.view("b.txt").await.ok()?;
     s1.write("b.txt", "two\n").await.ok()?;
     scene.holds("b.txt", "two\n").await
+}
+
+/// Keeps what was shown of each file.
+#[derive(Debug, Default)]
+struct Spy(Mutex<Vec<Shown>>);
+
+#[async_trait::async_trait]
+impl Rule for Spy {
+    async fn decide(&self, _: &Intent<'_>) -> Result<Ruling> {
+        Ok(Ruling::Pass)
+    }
+
+    fn observed(&self, event: &Observed<'_>) {
+        if let gate::Observation::Present { shown, .. } = &event.observation {
+            self.0.lock().expect("nobody panics").push(shown.clone());
+        }
+    }
+
+    fn explain(&self, _: &Refusal<'_>) -> Option<Explanation> {
+        None
+    }
+
+    fn forget(&self, _: &Actor) {}
+
+    fn describe(&self, _: &mut GateFacts) {}
+}
+
+async fn s9_only_rows_shown_whole_count_as_shown(stage: Stage) -> Verdict {
+    let spy = Arc::new(Spy::default());
+    let rule: Arc<dyn Rule> = Arc::clone(&spy) as _;
+    let scene = stage
+        .scene_with(|builder| clip_at("300")(builder.rules([rule])))
+        .await;
+    let s1 = scene.s1();
+    let text: String = (1..=90).map(|n| format!("row {n}\n")).collect();
+    scene.put("a.txt", text).await;
+    let view = s1.view("a.txt").await.ok()?;
+    let last = view.structured["view_range"][1]
+        .as_u64()
+        .unwrap_or_default();
+    ensure!((2..30).contains(&last), "{last}");
+    s1.view_rows("a.txt", 4, 5).await.ok()?;
+    s1.view_rows("a.txt", 60, -1).await.ok()?;
+    scene.put("b.txt", "short\n").await;
+    s1.view("b.txt").await.ok()?;
+    scene.put("c.txt", "x".repeat(1000)).await;
+    s1.view("c.txt").await.ok()?;
+    s1.read_from("a.txt", 7, 2).await.ok()?;
+    let shown = spy.0.lock().expect("nobody panics").clone();
+    let lines: Vec<_> = shown
+        .iter()
+        .map(|shown| match shown {
+            Shown::Lines { lines, .. } => Some(lines.clone()),
+            _ => None,
+        })
+        .collect();
+    let third = lines[2].clone().unwrap_or_default();
+    ensure!(third[0].start() == &60 && third[0].end() < &90, "{third:?}");
+    let expected = [
+        Some(vec![1..=last]),
+        Some(vec![4..=5]),
+        Some(third),
+        None,
+        Some(vec![]),
+        Some(vec![7..=8]),
+    ];
+    ensure_eq!(lines, expected);
+    Ok(())
 }
 
 async fn s9_a_miss_is_not_found_and_records_absence(stage: Stage) -> Verdict {

@@ -1,8 +1,11 @@
 //! The contract, claim by claim: each function's name starts with the id of its claim.
 
+mod big_files;
+mod command_line;
 mod editing;
 mod editor;
 mod observation;
+mod parity;
 mod paths;
 mod read_write_edit;
 mod storage;
@@ -19,6 +22,7 @@ fn every_double_is_noticed_by_some_claim() {
         read_write_edit::FAULTS,
         storage::FAULTS,
         &[Fault::TruncatesWhenFull],
+        &crate::field::FAULTS.concat(),
     ]
     .concat();
     let idle: Vec<_> = Fault::ALL

@@ -9,7 +9,7 @@ use seamfs::ErrorCode::{
 };
 use seamfs::core::gate::{Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling};
 use seamfs::policy::Observation;
-use seamfs::{Actor, Result};
+use seamfs::{Actor, Result, ToolResult, WorkspaceBuilder};
 use serde_json::{Value, json};
 
 use crate::support::{Checked, Meddler, Moment, Stage, Verdict, claims, ensure, ensure_eq};
@@ -33,6 +33,8 @@ claims! {
         o9_parallel_edits_of_one_actor_all_land_in_order: [ForgetsOwnMutations],
         o9_parallel_mutations_of_one_actor_see_each_other: [KeysBySpelling],
         o9_of_two_actors_one_lands_and_the_other_is_stale: [LosesRaces],
+        o9b_under_coverage_only_lines_that_were_shown_are_changed: [AllowsUnseen],
+        o9b_a_line_that_was_cut_does_not_count_as_shown: [AllowsUnseen],
         o10_a_stale_error_shows_the_change_and_the_retry_needs_no_read: [NeverExplains],
         o10_a_change_too_long_to_show_asks_for_a_read: [RecordsEveryFailure],
         v5_a_change_right_after_our_publication_is_not_recorded_as_seen: [ProbesAfterPublishing],
@@ -420,6 +422,74 @@ async fn o9_of_two_actors_one_lands_and_the_other_is_stale(stage: Stage) -> Verd
         scene.holds("a.txt", landed).await?;
     }
     Ok(())
+}
+
+fn unseen(result: &ToolResult) -> Value {
+    result.structured["error"]["details"]["unseen_lines"].clone()
+}
+
+async fn o9b_under_coverage_only_lines_that_were_shown_are_changed(stage: Stage) -> Verdict {
+    let scene = stage.scene_with(WorkspaceBuilder::coverage).await;
+    let s1 = scene.s1();
+    let text: String = (1..=300).map(|n| format!("line {n}.\n")).collect();
+    scene.put("a.txt", &text).await;
+    s1.read_from("a.txt", 11, 90).await.ok()?;
+    let refused = s1.write("a.txt", "all\n").await.fails(NotObserved)?;
+    ensure_eq!(unseen(&refused), json!([[1, 10], [101, 300]]));
+    let refused = s1
+        .edit("a.txt", "line 200.", "x")
+        .await
+        .fails(NotObserved)?;
+    ensure_eq!(unseen(&refused), json!([[200, 200]]));
+    refused.says("200")?;
+    let refused = s1
+        .edit("a.txt", "line 100.\nline 101.", "x")
+        .await
+        .fails(NotObserved)?;
+    ensure_eq!(unseen(&refused), json!([[101, 101]]));
+    s1.insert("a.txt", 200, "x").await.fails(NotObserved)?;
+    scene.holds("a.txt", &text).await?;
+
+    s1.edit("a.txt", "line 50.", "LINE 50.").await.ok()?;
+    s1.insert("a.txt", 60, "new").await.ok()?;
+    let edited = text
+        .replace("line 50.", "LINE 50.")
+        .replace("line 60.\n", "line 60.\nnew\n");
+    scene.holds("a.txt", &edited).await?;
+    s1.read_from("a.txt", 1, 10).await.ok()?;
+    s1.read_from("a.txt", 102, 2000).await.ok()?;
+    s1.write("a.txt", "all\n").await.ok()?;
+    // What an actor wrote itself it has seen.
+    s1.write("a.txt", "again\n").await.ok()?;
+    scene.holds("a.txt", "again\n").await
+}
+
+async fn o9b_a_line_that_was_cut_does_not_count_as_shown(stage: Stage) -> Verdict {
+    let scene = stage.scene_with(WorkspaceBuilder::coverage).await;
+    let s1 = scene.s1();
+    let text = format!(
+        "first\n{}needle{}\nlast\n",
+        "x".repeat(4000),
+        "y".repeat(4000)
+    );
+    scene.put("a.txt", &text).await;
+    let s2 = scene.s2();
+    s2.read("a.txt").await.ok()?;
+    let refused = s2.write("a.txt", "all\n").await.fails(NotObserved)?;
+    ensure_eq!(unseen(&refused), json!([[2, 2]]));
+    s1.read("a.txt").await.ok()?;
+    s1.edit("a.txt", "last", "end").await.ok()?;
+    let refused = s1
+        .edit("a.txt", "needle", "thread")
+        .await
+        .fails(NotObserved)?;
+    ensure_eq!(unseen(&refused), json!([[2, 2]]));
+    scene.holds("a.txt", text.replace("last", "end")).await?;
+    // The refusal showed what stands around the place, so that the line is not out of reach.
+    refused.says("needle")?;
+    s1.edit("a.txt", "needle", "thread").await.ok()?;
+    let edited = text.replace("last", "end").replace("needle", "thread");
+    scene.holds("a.txt", edited).await
 }
 
 async fn o10_a_stale_error_shows_the_change_and_the_retry_needs_no_read(stage: Stage) -> Verdict {

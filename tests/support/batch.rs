@@ -47,6 +47,16 @@ impl Batch {
         self.send(&line.to_string())
     }
 
+    /// Returns the most memory that the process held at any time, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(status).expect("the process runs");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
+        let kibibytes = kibibytes.and_then(|number| number.parse::<u64>().ok());
+        kibibytes.expect("the kernel tells the peak") << 10
+    }
+
     /// Closes the input and returns the exit code.
     pub(crate) fn finish(mut self) -> i32 {
         self.input = None;

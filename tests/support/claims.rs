@@ -12,10 +12,10 @@ use super::{Backend, Fault, Stage, Verdict};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Makes tests of claims: `everywhere` on each backend, `local` where links, modes and special
-/// files are. Beside each claim stand the doubles that break it, or it would say nothing.
+/// files are. Beside a claim stand the doubles that break it, or it might say nothing.
 macro_rules! claims {
     (
-        everywhere: [$($name:ident: [$($fault:ident),+]),* $(,)?]
+        everywhere: [$($name:ident $(: [$($fault:ident),+])?),* $(,)?]
         $(, local: [$($local:ident),* $(,)?])? $(,)?
     ) => {
         mod memory {
@@ -37,18 +37,18 @@ macro_rules! claims {
         }
 
         mod broken {
-            $(#[test]
+            $($(#[test]
             fn $name() {
                 $($crate::support::check_broken(
                     $crate::support::Fault::$fault,
                     super::$name,
                 );)+
-            })*
+            })?)*
         }
 
         /// The doubles that break claims of this file.
         pub(crate) const FAULTS: &[$crate::support::Fault] =
-            &[$($($crate::support::Fault::$fault),+),*];
+            &[$($($($crate::support::Fault::$fault,)+)?)*];
     };
 }
 

@@ -92,6 +92,7 @@ faults! {
     IgnoresUnknownArguments,
     CoercesArguments,
     CoercesPaths,
+    IgnoresNul,
     SaysNoRemedy,
     SaysNothing,
     DropsDetails,
@@ -294,9 +295,8 @@ impl Hooks for BrokenStorage {
     ) -> Result<Listing> {
         let listing = fs.list(&self.sound(target), options).await?;
         let mut entries: Vec<Entry> = listing.try_collect().await?;
-        match self.fault {
-            Fault::ListsNothing => entries.clear(),
-            _ => {}
+        if self.fault == Fault::ListsNothing {
+            entries.clear();
         }
         Ok(stream::iter(entries.into_iter().map(Ok)).boxed())
     }
@@ -322,14 +322,12 @@ impl Hooks for BrokenStorage {
                 }
             }
         }
-        if self.fault == Fault::LosesRaces {
-            if let Expected::Version(version) = &options.expected {
-                let seen = fs.read_all(target).await?;
-                if version.certifies(&seen.version) {
-                    tokio::task::yield_now().await;
-                    options.expected = Expected::Any;
-                }
-            }
+        if self.fault == Fault::LosesRaces
+            && let Expected::Version(version) = &options.expected
+            && version.certifies(&fs.read_all(target).await?.version)
+        {
+            tokio::task::yield_now().await;
+            options.expected = Expected::Any;
         }
         let written = fs.write(target, bytes, options).await;
         match (self.fault, &written) {
@@ -558,6 +556,11 @@ impl Fault {
                     *text = text.replace("\\n", "\n").replace("\\t", "\t");
                 }
             }
+            Self::IgnoresNul => {
+                for text in texts_of(args) {
+                    *text = text.replace('\0', "");
+                }
+            }
             Self::TrimsNewText => {
                 for text in texts_of(args) {
                     *text = text
@@ -586,10 +589,8 @@ impl Fault {
                     *text = text.replace('\n', "\n\n");
                 }
             }
-            Self::IgnoresReplaceAll => {
-                if args.contains_key("old_string") {
-                    args.insert("replace_all".to_owned(), json!(true));
-                }
+            Self::IgnoresReplaceAll if args.contains_key("old_string") => {
+                args.insert("replace_all".to_owned(), json!(true));
             }
             Self::NeverReplacesAll => {
                 args.remove("replace_all");
@@ -665,14 +666,10 @@ impl Fault {
             }
             Self::DropsCards => result.presentation = Default::default(),
             Self::EchoesArguments => text.push_str(&"x".repeat(200_000)),
-            Self::ForgesRows => {
-                if tool == "read" {
-                    *text = text
-                        .lines()
-                        .map(|row| row.split_once(": ").map_or(row, |(_, rest)| rest))
-                        .collect::<Vec<_>>()
-                        .join("\n");
-                }
+            Self::ForgesRows if tool == "read" => {
+                let rows = text.lines();
+                let bare = rows.map(|row| row.split_once(": ").map_or(row, |(_, rest)| rest));
+                *text = bare.collect::<Vec<_>>().join("\n");
             }
             Self::MiscountsLines => {
                 for name in ["total_lines", "replacements", "returned_lines"] {
@@ -681,13 +678,11 @@ impl Fault {
                     }
                 }
             }
-            Self::HidesFooter => {
-                if tool == "read" && result.error.is_none() {
-                    text.truncate(text.rfind("\n(").unwrap_or(text.len()));
-                }
+            Self::HidesFooter if tool == "read" && result.error.is_none() => {
+                text.truncate(text.rfind("\n(").unwrap_or(text.len()));
             }
             Self::PadsRows => *text = text.replace("     1  ", "1\t"),
-            Self::CutsEarly => text.truncate(text.floor_char_boundary(40)),
+            Self::CutsEarly => *text = text.chars().take(40).collect(),
             Self::EmptiesStructured if result.error.is_none() => result.structured = json!({}),
             Self::SpeaksOfOldString => *text = text.replace("old_str", "old_string"),
             Self::ClipsNever => {
@@ -698,10 +693,8 @@ impl Fault {
             Self::ShowsBom => *text = text.replacen("1: ", "1: \u{feff}", 1),
             Self::RetabsText => *text = text.replace('\t', "    "),
             Self::ShowsLeaks => text.push_str(" (/srv/tenant-42/ws)"),
-            Self::LosesThePath => {
-                if result.structured.get("path").is_some() {
-                    result.structured["path"] = json!("somewhere");
-                }
+            Self::LosesThePath if result.structured.get("path").is_some() => {
+                result.structured["path"] = json!("somewhere");
             }
             _ => {}
         }

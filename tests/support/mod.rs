@@ -13,7 +13,7 @@ mod verdict;
 pub(crate) use backend::{Backend, Hand, Scene, Stage};
 pub(crate) use batch::Batch;
 pub(crate) use claims::{check, check_broken, claims};
-pub(crate) use double::{Meddler, Moment};
+pub(crate) use double::{Double, Hooks, Meddler, Moment};
 pub(crate) use faults::Fault;
 pub(crate) use schema::conforms;
 pub(crate) use snapshot::check_snapshot;
