@@ -9,7 +9,7 @@ use seamfs::ErrorCode::{
 };
 use seamfs::core::gate::{Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling};
 use seamfs::policy::Observation;
-use seamfs::{Actor, Result, ToolResult, WorkspaceBuilder};
+use seamfs::{Actor, Result, ToolResult, Version, WorkspaceBuilder};
 use serde_json::{Value, json};
 
 use crate::support::{Checked, Meddler, Moment, Stage, Verdict, claims, ensure, ensure_eq};
@@ -282,7 +282,7 @@ async fn o7_errors_carry_the_next_action_and_only_tools_say_it(stage: Stage) -> 
     stale.says("Re-read the file")?;
 
     // The file system states the fact alone.
-    use seamfs::{Expected, FileSystemExt, Version};
+    use seamfs::{Expected, FileSystemExt};
     let target = scene
         .outside
         .target("a.txt")
@@ -526,7 +526,12 @@ async fn o10_a_stale_error_shows_the_change_and_the_retry_needs_no_read(stage: S
         .await?;
     // The version of the error named what was there.
     scene.put("a.txt", &changed).await;
-    ensure_eq!(s1.read("a.txt").await.ok()?.structured["version"], version);
+    let read = s1.read("a.txt").await.ok()?.structured["version"].clone();
+    let parsed = [version, read].map(|version| version.as_str()?.parse::<Version>().ok());
+    let [Some(told), Some(read)] = parsed else {
+        return Err(format!("{parsed:?}"));
+    };
+    ensure!(told.certifies(&read), "{told} {read}");
 
     // A write is told the same, and so is an insert.
     scene.put("a.txt", &text).await;

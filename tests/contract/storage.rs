@@ -125,6 +125,9 @@ async fn r1_missing_files_and_folders_are_told_apart(stage: Stage) -> Verdict {
     s1.read("none.txt").await.fails(NotFound)?;
     s1.view("none.txt").await.fails(NotFound)?;
     s1.read("dir").await.fails(NotRegularFile)?.says("folder")?;
+    if !scene.has_folders() {
+        return Ok(());
+    }
     s1.write("dir", "x")
         .await
         .fails(NotRegularFile)?
@@ -268,12 +271,14 @@ async fn w4_a_folder_is_never_written(stage: Stage) -> Verdict {
     for scene in [stage.scene().await, stage.lawless().await] {
         scene.put("dir/a.txt", "one\n").await;
         let s1 = scene.s1();
-        s1.write("dir", "x").await.fails(NotRegularFile)?;
+        if scene.has_folders() {
+            s1.write("dir", "x").await.fails(NotRegularFile)?;
+            s1.create("dir", "x").await.fails(AlreadyExists)?;
+        }
         s1.write("", "x")
             .await
             .fails(seamfs::ErrorCode::InvalidPath)?;
         s1.write(".", "x").await.fails(NotRegularFile)?;
-        s1.create("dir", "x").await.fails(AlreadyExists)?;
         scene.holds("dir/a.txt", "one\n").await?;
     }
     Ok(())

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use object_store::memory::InMemory;
 use seamfs::policy::Observation;
+use seamfs::providers::Object;
 use seamfs::{
     ErrorCode, Expected, FileSystem, FileSystemExt, Options, Registry, Session, ToolResult,
     Workspace, WorkspaceBuilder,
@@ -22,6 +24,38 @@ pub(crate) enum Backend {
     Memory,
     /// A folder on the host's disk.
     Local,
+    /// Keys in an object store, which somebody outside writes to through a client of their own.
+    Object,
+}
+
+type Fs = Arc<dyn FileSystem>;
+
+impl Backend {
+    /// Opens empty storage: as somebody outside sees it, as the workspace does, and where it is.
+    async fn open(self, mut options: Options) -> (Fs, Fs, Option<TempDir>) {
+        let (location, host) = match self {
+            Self::Memory => ("memory:".to_owned(), None),
+            Self::Local => {
+                let host = tempfile::tempdir().expect("there is room for a folder");
+                let root = host.path().join("ws");
+                fs::create_dir(&root).expect("there is room for a folder");
+                // What survives a power cut is tested with the provider.
+                options.set("durability", "none");
+                (root.display().to_string(), Some(host))
+            }
+            Self::Object => {
+                let store = Arc::new(InMemory::new());
+                let client = || {
+                    let object = Object::builder(Arc::clone(&store) as _);
+                    Arc::new(object.spelled("object store", "object", "", "/").open()) as Fs
+                };
+                return (client(), client(), None);
+            }
+        };
+        let opened = Registry::default().open(&location, options).await;
+        let fs = opened.expect("an empty workspace opens");
+        (Arc::clone(&fs), fs, host)
+    }
 }
 
 /// Where a claim is judged: a backend, sound or with one fault.
@@ -84,26 +118,12 @@ impl Stage {
 
     async fn scene_of(
         self,
-        mut options: Options,
+        options: Options,
         settings: impl FnOnce(WorkspaceBuilder) -> WorkspaceBuilder,
         layer: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
     ) -> Scene {
-        let (location, host) = match self.backend {
-            Backend::Memory => ("memory:".to_owned(), None),
-            Backend::Local => {
-                let host = tempfile::tempdir().expect("there is room for a folder");
-                let root = host.path().join("ws");
-                fs::create_dir(&root).expect("there is room for a folder");
-                (root.display().to_string(), Some(host))
-            }
-        };
-        if self.backend == Backend::Local {
-            // What survives a power cut is tested with the provider.
-            options.set("durability", "none");
-        }
-        let opened = Registry::default().open(&location, options).await;
-        let outside = opened.expect("an empty workspace opens");
-        let (mut fs, mut builder) = (layer(Arc::clone(&outside)), Workspace::builder());
+        let (outside, inside, host) = self.backend.open(options).await;
+        let (mut fs, mut builder) = (layer(inside), Workspace::builder());
         if let Some(fault) = self.fault {
             fs = fault.over_storage(fs);
             builder = builder.rules([fault.over_rule(Observation::new())]);
@@ -157,6 +177,11 @@ impl Scene {
         format!("{}/{path}", self.root)
     }
 
+    /// Returns whether folders are real; otherwise `x` and `x/y` may both be files.
+    pub(crate) fn has_folders(&self) -> bool {
+        self.outside.capabilities(None).hierarchy
+    }
+
     /// Writes bytes from outside the tools.
     pub(crate) async fn put(&self, path: &str, bytes: impl AsRef<[u8]>) {
         match self.stage.backend {
@@ -166,7 +191,7 @@ impl Scene {
                 fs::create_dir_all(folder).expect("the outside can make folders");
                 fs::write(file, bytes).expect("the outside can write");
             }
-            Backend::Memory => {
+            Backend::Memory | Backend::Object => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let bytes = Bytes::copy_from_slice(bytes.as_ref());
                 let written = self.outside.write_all(&target, bytes, Expected::Any).await;
@@ -179,7 +204,7 @@ impl Scene {
     pub(crate) async fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         match self.stage.backend {
             Backend::Local => fs::read(self.host_path(path)).ok(),
-            Backend::Memory => {
+            Backend::Memory | Backend::Object => {
                 let target = self.outside.target(path).await.ok()?;
                 match self.outside.read_all(&target).await {
                     Ok(snapshot) => Some(snapshot.bytes.to_vec()),
@@ -201,7 +226,7 @@ impl Scene {
                 };
                 removed.expect("the outside can remove");
             }
-            Backend::Memory => {
+            Backend::Memory | Backend::Object => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let removed = self.outside.remove(&target, Default::default()).await;
                 removed.expect("the outside can remove");
@@ -215,7 +240,7 @@ impl Scene {
             Backend::Local => {
                 fs::create_dir_all(self.host_path(path)).expect("the outside can make folders");
             }
-            Backend::Memory => {
+            Backend::Memory | Backend::Object => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let made = self.outside.create_dir(&target, Default::default()).await;
                 made.expect("the outside can make folders");

@@ -36,6 +36,13 @@ macro_rules! claims {
             })*)?
         }
 
+        mod object {
+            $(#[test]
+            fn $name() {
+                $crate::support::check($crate::support::Backend::Object, super::$name);
+            })*
+        }
+
         mod broken {
             $($(#[test]
             fn $name() {
