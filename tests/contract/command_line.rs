@@ -1,7 +1,7 @@
 //! The command line: exit codes, what goes where, and that bad input never stops a batch.
 
 use std::fs;
-
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
