@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod arrows;
+mod conformance;
 mod contract;
 mod field;
 mod mcp;

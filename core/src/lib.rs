@@ -20,6 +20,8 @@ pub mod body;
 pub mod cache;
 pub mod capabilities;
 pub mod cas;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod context;
 pub mod error;
 pub mod escalation;

@@ -1,0 +1,13 @@
+//! The conformance kit over everything that there is.
+
+mod doubles;
+mod hands;
+mod model;
+mod subjects;
+mod table;
+mod tools_model;
+
+// The example is a program; here only its provider is wanted.
+#[allow(dead_code)]
+#[path = "../../examples/from_scratch.rs"]
+mod from_scratch;
