@@ -115,6 +115,7 @@ pub async fn edit(
     if *expected == Expected::Absent {
         return Err(place(edit_of_absent()));
     }
+    context.check().map_err(place)?;
     loop {
         let seen = file.load().await.map_err(place)?;
         let attempt = attempt(seen.as_ref(), transform, expected).map_err(place)?;

@@ -125,6 +125,7 @@ impl FileSystem for Memory {
             .map_err(|error| error.into_error(path))?;
         let target = self.target_of(&parsed.path);
         let place = |error: FsError| error.at(target.display()).during(Operation::Resolve);
+        options.context.check().map_err(place)?;
         let tree = self.tree();
         let node = tree.node(&parsed.path).map_err(place)?;
         let is_folder = matches!(node, Some(Node::Folder(_)));
@@ -142,7 +143,9 @@ impl FileSystem for Memory {
         self.lstat(target, options).await
     }
 
-    async fn lstat(&self, target: &Target, _: StatOptions) -> Result<Option<Metadata>> {
+    async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+        let place = |error: FsError| error.at(target.display()).during(Operation::Stat);
+        options.context.check().map_err(place)?;
         let tree = self.tree();
         match tree.node(&path_of(target)) {
             Ok(node) => Ok(node.map(Node::metadata)),
@@ -184,8 +187,9 @@ impl FileSystem for Memory {
         })
     }
 
-    async fn list(&self, target: &Target, _: ListOptions) -> Result<Listing> {
+    async fn list(&self, target: &Target, options: ListOptions) -> Result<Listing> {
         let place = |error: FsError| error.at(target.display()).during(Operation::List);
+        options.context.check().map_err(place)?;
         let tree = self.tree();
         let folder = match tree.node(&path_of(target)).map_err(place)? {
             None => return Err(place(no_folder())),
@@ -264,6 +268,7 @@ impl FileSystem for Memory {
         }
         let context = &options.context;
         let _turn = self.turn(target, context).await.map_err(place)?;
+        context.check().map_err(place)?;
         let mut tree = self.tree();
         tree.check_source(&path, &options.expected).map_err(place)?;
         if matches!(tree.node(&path), Ok(Some(Node::Folder(folder))) if !folder.children.is_empty())
@@ -299,6 +304,7 @@ impl FileSystem for Memory {
             .both_turns(from, to, &options.context)
             .await
             .map_err(place)?;
+        options.context.check().map_err(place)?;
         let mut tree = self.tree();
         tree.check_source(&source, &options.source).map_err(place)?;
         if source == destination {
@@ -329,6 +335,7 @@ impl FileSystem for Memory {
             .both_turns(from, to, &options.context)
             .await
             .map_err(place)?;
+        options.context.check().map_err(place)?;
         let mut tree = self.tree();
         tree.check_source(&source, &options.source).map_err(place)?;
         let snapshot = match tree.node(&source).map_err(place)? {
@@ -355,6 +362,7 @@ impl FileSystem for Memory {
         let place = |error: FsError| error.at(target.display()).during(Operation::CreateDir);
         let context = &options.context;
         let _turn = self.turn(target, context).await.map_err(place)?;
+        context.check().map_err(place)?;
         let path = path_of(target);
         let mut tree = self.tree();
         match tree.node(&path).map_err(place)? {
