@@ -117,6 +117,10 @@ impl Slot<'_> {
         match self.object.load(self.target, limit, context).await? {
             Loaded::Absent => Ok(None),
             Loaded::TooLarge(meta) => Err(too_large(meta.size, limit)),
+            // Content from the cache is confirmed without asking for its size.
+            Loaded::Seen(seen) if seen.snapshot.bytes.len() as u64 > limit => {
+                Err(too_large(seen.snapshot.bytes.len() as u64, limit))
+            }
             Loaded::Seen(seen) => Ok(Some(*seen)),
         }
     }

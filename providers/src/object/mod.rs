@@ -279,6 +279,7 @@ impl FileSystem for Object {
             .map_err(|error| error.into_error(path))?;
         let target = self.target_of(&parsed.path);
         let place = |error: FsError| error.at(target.display()).during(Operation::Resolve);
+        options.context.check().map_err(place)?;
         if parsed.path.components().any(keys::is_reserved) {
             return Err(place(FsError::new(
                 ErrorCode::InvalidPath,
