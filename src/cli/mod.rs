@@ -3,6 +3,7 @@
 mod batch;
 mod call;
 mod demo;
+mod doctor;
 mod mcp;
 mod open;
 mod show;
@@ -75,6 +76,15 @@ enum Command {
     Batch(batch::BatchArgs),
     /// Show the tools as a model sees them.
     Tools(tools::ToolsArgs),
+    /// Run the conformance suite against your own store.
+    ///
+    /// Every claim runs in a scratch folder with an unpredictable name, which is removed
+    /// afterwards; nothing else is touched. Exit codes: 0 all claims held, 1 a claim failed, 2
+    /// usage.
+    ///
+    /// Example: seamfs doctor s3://bucket/project
+    #[command(verbatim_doc_comment)]
+    Doctor(doctor::DoctorArgs),
     /// Walk through a guided session on an embedded workspace.
     Demo,
 }
@@ -176,6 +186,7 @@ async fn run(command: Command) -> Outcome {
         Command::Call(args) => call::run(args).await,
         Command::Batch(args) => batch::run(args).await,
         Command::Tools(args) => tools::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Demo => demo::run().await,
     }
 }

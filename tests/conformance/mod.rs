@@ -1,5 +1,6 @@
 //! The conformance kit over everything that there is.
 
+mod doctor;
 mod doubles;
 mod hands;
 mod model;

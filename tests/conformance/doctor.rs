@@ -1,0 +1,117 @@
+//! `seamfs doctor` as a process: its table, its exit codes, and what it leaves behind.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use seamfs::core::conformance::claims;
+
+fn doctor(workspace: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seamfs"));
+    command
+        .arg("doctor")
+        .arg(workspace)
+        .args(["--durability", "none"])
+        .stdin(Stdio::null());
+    command
+}
+
+/// Makes a folder with something in it that nobody may touch.
+fn workspace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("scratch")).unwrap();
+    std::fs::write(folder.path().join("scratch/kept"), "mine\r\n").unwrap();
+    std::fs::write(folder.path().join("file"), "mine too").unwrap();
+    folder
+}
+
+/// Returns every file beneath a folder with its bytes.
+fn contents(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            found.insert(name, None);
+            found.extend(contents(&path));
+        } else {
+            found.insert(name, Some(std::fs::read(&path).unwrap()));
+        }
+    }
+    found
+}
+
+#[test]
+fn doctor_runs_every_claim_and_leaves_the_store_as_it_was() {
+    let folder = workspace();
+    let before = contents(folder.path());
+    let output = doctor(folder.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_eq!(contents(folder.path()), before);
+    for claim in claims() {
+        assert!(
+            text.contains(&claim.sentence()),
+            "{} is missing:\n{text}",
+            claim.name
+        );
+    }
+    assert!(text.contains("compare and swap"), "{text}");
+    assert!(text.contains(" 0 failed"), "{text}");
+    assert!(
+        text.contains("skipped: ") || text.contains("the root is not ours to play with"),
+        "{text}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn doctor_clears_up_when_it_is_interrupted() {
+    let folder = workspace();
+    let before = contents(folder.path());
+    let mut child = doctor(folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    // The first claim that has put something has been told of.
+    while !line.contains("held") || !line.contains(" V1 ") {
+        line.clear();
+        assert_ne!(
+            output.read_line(&mut line).unwrap(),
+            0,
+            "it ended by itself"
+        );
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    output.read_to_string(&mut line).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{line}");
+    assert_eq!(contents(folder.path()), before);
+}
+
+#[test]
+fn doctor_of_nothing_is_a_mistake_of_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = doctor(&folder.path().join("missing")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("FS_NOT_FOUND")
+    );
+}
+
+#[test]
+fn doctor_runs_on_memory_too() {
+    let output = Command::new(env!("CARGO_BIN_EXE_seamfs"))
+        .args(["doctor", "memory:"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
