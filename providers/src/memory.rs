@@ -752,7 +752,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_move_that_finds_no_room_leaves_the_source() {
-        let memory = Memory::with_quota(600);
+        let memory = Memory::with_quota(500);
         put(&memory, "a", "text").await.unwrap();
         let (from, to) = (
             memory.target("a").await.unwrap(),
