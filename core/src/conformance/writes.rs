@@ -359,7 +359,8 @@ pub(super) async fn w8_of_mutations_with_one_version_exactly_one_wins(
         let (target, expected) = (&target, &Expected::Version(version));
         let answers = at_once(8, |number| async move {
             let text = format!("winner {number}\n");
-            match number % 2 {
+            // Writes among themselves in one round, against edits in the next.
+            match number % 2 * (round % 2) {
                 0 => write(fs, target, &text, expected.clone()).await.map(drop),
                 _ => fs
                     .replace(target, "start\n", &text, expected.clone())
