@@ -352,7 +352,7 @@ macro_rules! define_claims {
 
 crate::__each_claim!([define_claims] []);
 
-/// Makes one `#[test]` of every claim of the [conformance kit](crate::conformance).
+/// Makes one `#[test]` of every claim of the [conformance kit](mod@crate::conformance).
 ///
 /// The argument is an async closure that makes the file system under test, anew for each test: it
 /// returns a [`FileSystem`], or a [`Subject`](crate::conformance::Subject) with hands outside and
