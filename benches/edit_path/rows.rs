@@ -230,9 +230,8 @@ impl<'a> LocalScene<'a> {
         harness.row(
             &format!("local none, miss by tool, {label}"),
             Box::new(|| {
-                let missed = self
-                    .runtime
-                    .block_on(self.session.call("edit", arguments.clone()));
+                let call = async { self.session.call("edit", arguments.clone()).await };
+                let missed = self.runtime.block_on(call);
                 assert!(missed.is_error());
             }),
             Box::new(|| twin::miss(&twin, absent.as_bytes())),
