@@ -76,9 +76,7 @@ fn try_write(
     Ok(Some(WriteOutcome {
         created: is_new,
         version: Version::from_hash(after),
-        before: before
-            .map(|before| before.bytes)
-            .filter(|before| both_are_text(before, bytes, limit)),
+        before: before.and_then(|before| cas::bytes_before(&before.bytes, bytes, limit)),
         notes,
     }))
 }
@@ -130,11 +128,6 @@ fn see(
     let seen = old.snapshot()?;
     cas::check_guard(Some(&seen), &options.expected)?;
     Ok(Some((old, Some(seen))))
-}
-
-fn both_are_text(before: &[u8], after: &[u8], limit: u64) -> bool {
-    let within = |bytes: &[u8]| bytes.len() as u64 <= limit && Text::decode(bytes).is_ok();
-    within(before) && within(after)
 }
 
 /// Checks the guard, plans, splices and publishes.
