@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use rustix::io::Errno;
-use seamfs_core::{CallContext, ErrorCode, FileKind, FsError, Result, RootPath};
+use seamfs_core::{CallContext, FileKind, Result, RootPath};
 
+use super::Inner;
 use super::at::{self, Name};
 use super::error::{host, not_directory, not_for_the_root};
+use super::moment::{Moment, reached};
 use super::options::Durability;
 use super::publish::sync_folder;
 use super::root::Root;
@@ -36,40 +38,22 @@ impl Drop for Created {
     }
 }
 
-/// How often a walk starts again when folders vanish under it: creating and removing may race,
-/// but not for ever.
-pub(super) const MOST_RACES: usize = 100;
-
 impl Root {
-    /// Opens a target's folder, creating what is missing of it.
-    pub(super) fn make_place(&self, path: &RootPath) -> Result<(Place, Created)> {
+    /// Opens a target's folder, creating what is missing of it; none when one vanished meanwhile.
+    pub(super) fn make_place(&self, path: &RootPath) -> Result<Option<(Place, Created)>> {
         let (Some(name), Some(parent)) = (path.name(), path.parent()) else {
             return Err(not_for_the_root());
         };
-        let (folder, created) = self.make_folders(&parent)?;
-        let place = Place {
-            folder,
-            name: Name::of(name),
-        };
-        Ok((place, created))
+        let made = self.make_folders(&parent)?;
+        Ok(made.map(|(folder, created)| {
+            let name = Name::of(name);
+            (Place { folder, name }, created)
+        }))
     }
 
-    /// Opens a folder, creating what is missing of it.
-    pub(super) fn make_folders(&self, path: &RootPath) -> Result<(Arc<Dir>, Created)> {
-        for _ in 0..MOST_RACES {
-            let mut created = Created::default();
-            if let Some(folder) = self.try_make_folders(path, &mut created)? {
-                return Ok((folder, created));
-            }
-        }
-        Err(FsError::new(
-            ErrorCode::Busy,
-            "a folder on the way was removed again and again while it was being created",
-        ))
-    }
-
-    /// Returns none when a folder vanished on the way.
-    fn try_make_folders(&self, path: &RootPath, created: &mut Created) -> Result<Option<Arc<Dir>>> {
+    /// Opens a folder, creating what is missing of it; none when one on the way vanished meanwhile.
+    fn make_folders(&self, path: &RootPath) -> Result<Option<(Arc<Dir>, Created)>> {
+        let mut created = Created::default();
         let mut folder = Arc::clone(&self.folder);
         for component in path.components() {
             let name = Name::of(component);
@@ -77,6 +61,7 @@ impl Root {
                 Step::Missing => match at::make_folder(&folder, &name) {
                     Ok(()) => {
                         created.0.push((Arc::clone(&folder), name.clone()));
+                        reached(Moment::FolderMade);
                         self.step(&folder, &name)?
                     }
                     Err(Errno::EXIST) => self.step(&folder, &name)?,
@@ -91,22 +76,17 @@ impl Root {
                 Step::Link | Step::Other(_) => return Err(not_directory()),
             };
         }
-        Ok(Some(folder))
+        Ok(Some((folder, created)))
     }
 }
 
 /// Creates a folder and the missing ones above it.
-pub(super) fn create(
-    root: &Root,
-    path: &RootPath,
-    durability: Durability,
-    context: &CallContext,
-) -> Result<()> {
+pub(super) fn create(local: &Inner, path: &RootPath, context: &CallContext) -> Result<()> {
     context.check()?;
     if path.is_root() {
         return Ok(());
     }
-    match root.place(path) {
+    match local.root.place(path) {
         Ok(place) => match place.look()?.map(|stamp| stamp.kind) {
             Some(FileKind::Directory) => return Ok(()),
             Some(FileKind::Symlink) => return Err(super::error::not_regular(FileKind::Symlink)),
@@ -117,8 +97,14 @@ pub(super) fn create(
         Err(NoPlace::Failed(error)) => return Err(error),
     }
     let claim = context.cancellation.begin_publication()?;
-    let (_, created) = root.make_folders(path)?;
-    created.keep(durability)?;
+    let mut patience = local.patience(context);
+    let created = loop {
+        match local.root.make_folders(path)? {
+            Some((_, created)) => break created,
+            None => patience.again()?,
+        }
+    };
+    created.keep(local.options.durability)?;
     drop(claim);
     Ok(())
 }

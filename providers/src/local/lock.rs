@@ -3,30 +3,23 @@
 //! It is an advisory `flock` on the folder's own inode, so that it leaves nothing in the
 //! workspace, every process of ours meets at it, and the kernel frees it when its holder dies.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cap_std::fs::Dir;
 use rustix::fd::OwnedFd;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use seamfs_core::{CallContext, ErrorCode, FsError, Result, cas};
+use seamfs_core::{CallContext, ErrorCode, FsError, Result};
 
 use super::at;
 use super::error::host;
+use super::patience::Patience;
 
 /// A held lock; dropping it frees the folder.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     folder: OwnedFd,
 }
-
-/// How long the first wait between two tries is; it doubles up to [`LONGEST_NAP`].
-const FIRST_NAP: Duration = Duration::from_micros(20);
-const LONGEST_NAP: Duration = Duration::from_millis(2);
-
-/// How often a try is repeated at once before the first wait: a holder needs microseconds.
-const EAGER_TRIES: u32 = 20;
 
 impl FolderLock {
     /// Locks a folder, waiting until the context's deadline, or for `wait` where it has none.
@@ -37,25 +30,10 @@ impl FolderLock {
     pub(super) fn take(folder: &Dir, context: &CallContext, wait: Duration) -> Result<Self> {
         let folder = at::reopen_readable(folder)
             .map_err(|error| host(error, "open its folder to lock it"))?;
-        let deadline = context.deadline.unwrap_or_else(|| Instant::now() + wait);
-        let mut tries = 0;
-        let mut nap = FIRST_NAP;
+        let mut patience = Patience::new(context, wait);
+        // Asking the kernel to wait would not end at a deadline.
         while !try_lock(&folder)? {
-            if context.cancellation.is_cancelled() {
-                context.check()?;
-            }
-            if Instant::now() >= deadline {
-                return Err(cas::busy());
-            }
-            tries += 1;
-            if tries < EAGER_TRIES {
-                thread::yield_now();
-            } else {
-                // Another process's lock gives no sign when it is free; asking the kernel to wait
-                // for it would not end at a deadline.
-                thread::sleep(nap.min(deadline.saturating_duration_since(Instant::now())));
-                nap = (nap * 2).min(LONGEST_NAP);
-            }
+            patience.again()?;
         }
         Ok(Self { folder })
     }

@@ -21,6 +21,7 @@ mod lock;
 mod look;
 mod moment;
 mod options;
+mod patience;
 mod platform;
 mod publish;
 mod read;
@@ -41,7 +42,6 @@ mod tests;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -57,10 +57,10 @@ use seamfs_core::{
 pub use options::{DisplayRoot, Durability, LocalOptions, Mounts, UnknownChoice};
 
 use lock::FolderLock;
+use patience::Patience;
 use reap::Swept;
 use root::Root;
 use stage::Nameless;
-use write::Patience;
 
 /// A folder of the host; clones share it.
 ///
@@ -227,11 +227,8 @@ impl Inner {
         FolderLock::take(folder, context, self.options.lock_wait)
     }
 
-    fn patience(&self, context: &CallContext) -> Patience {
-        let wait = self.options.lock_wait;
-        Patience {
-            until: context.deadline.unwrap_or_else(|| Instant::now() + wait),
-        }
+    fn patience<'a>(&self, context: &'a CallContext) -> Patience<'a> {
+        Patience::new(context, self.options.lock_wait)
     }
 }
 
@@ -394,12 +391,7 @@ impl FileSystem for Local {
             &context,
             move |local, path| {
                 let _turn = turn;
-                folder::create(
-                    &local.root,
-                    path,
-                    local.options.durability,
-                    &options.context,
-                )
+                folder::create(local, path, &options.context)
             },
         )
         .await

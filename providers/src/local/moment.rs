@@ -3,6 +3,8 @@
 /// A moment between two system calls of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Moment {
+    /// A folder on the way was created, and is not open yet.
+    FolderMade,
     /// The staged file exists, empty.
     Created,
     /// It holds all the new bytes.

@@ -26,7 +26,7 @@ pub(super) fn remove(local: &Inner, path: &RootPath, options: &RemoveOptions) ->
         Expected::Any => cas::not_found(),
         Expected::Version(_) => cas::gone(),
     };
-    let patience = local.patience(context);
+    let mut patience = local.patience(context);
     loop {
         context.check()?;
         let place = match local.root.place(path) {
@@ -41,7 +41,7 @@ pub(super) fn remove(local: &Inner, path: &RootPath, options: &RemoveOptions) ->
         if remove_seen(local, &place, &stamp, options)? {
             return sync_folder(local.options.durability, &place.folder);
         }
-        patience.again(context)?;
+        patience.again()?;
     }
 }
 

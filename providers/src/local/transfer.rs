@@ -48,13 +48,13 @@ pub(super) fn rename(
             "a folder cannot be moved into itself",
         ));
     }
-    let patience = local.patience(&options.context);
+    let mut patience = local.patience(&options.context);
     loop {
         options.context.check()?;
         if let Some(outcome) = try_rename(local, from, to, options)? {
             return Ok(outcome);
         }
-        patience.again(&options.context)?;
+        patience.again()?;
     }
 }
 
@@ -69,7 +69,11 @@ fn try_rename(
         return Ok(Some(transferred(source.version(), false, Vec::new())));
     }
     let at_destination = |error: FsError| error.at(local.root.namespace.display(to));
-    let (place, created) = destination(local, to, &options.destination).map_err(at_destination)?;
+    let Some((place, created)) =
+        destination(local, to, &options.destination).map_err(at_destination)?
+    else {
+        return Ok(None);
+    };
     let locks = lock_both(local, &source.place, &place, options)?;
     // Hashing a large file takes long: it was done before the lock, and counts if nothing moved.
     let Some(source) = still(local, source, options)? else {
@@ -201,9 +205,14 @@ fn still(local: &Inner, source: Source, options: &TransferOptions) -> Result<Opt
     }))
 }
 
-fn destination(local: &Inner, path: &RootPath, expected: &Expected) -> Result<(Place, Created)> {
+/// Opens the destination's folder, creating what is missing of it; none when it vanished meanwhile.
+fn destination(
+    local: &Inner,
+    path: &RootPath,
+    expected: &Expected,
+) -> Result<Option<(Place, Created)>> {
     match local.root.place(path) {
-        Ok(place) => Ok((place, Created::default())),
+        Ok(place) => Ok(Some((place, Created::default()))),
         Err(NoPlace::Root) => Err(not_for_the_root()),
         Err(NoPlace::Failed(error)) => Err(error),
         Err(NoPlace::Missing) => match expected {
@@ -301,13 +310,13 @@ pub(super) fn copy(
     to: &RootPath,
     options: &TransferOptions,
 ) -> Result<TransferOutcome> {
-    let patience = local.patience(&options.context);
+    let mut patience = local.patience(&options.context);
     loop {
         options.context.check()?;
         if let Some(outcome) = try_copy(local, from, to, options)? {
             return Ok(outcome);
         }
-        patience.again(&options.context)?;
+        patience.again()?;
     }
 }
 
@@ -331,7 +340,11 @@ fn try_copy(
         return Ok(None);
     };
     let at_destination = |error: FsError| error.at(local.root.namespace.display(to));
-    let (place, created) = destination(local, to, &options.destination).map_err(at_destination)?;
+    let Some((place, created)) =
+        destination(local, to, &options.destination).map_err(at_destination)?
+    else {
+        return Ok(None);
+    };
     let replaced =
         check_destination(local, &place, &source, &options.destination).map_err(at_destination)?;
     let Some(stage) = stage_copy(local, &place, &held, hash, options)? else {

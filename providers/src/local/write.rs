@@ -4,8 +4,8 @@ use bytes::Bytes;
 use seamfs_core::cas::{self, Attempt};
 use seamfs_core::text::{Segment, Text};
 use seamfs_core::{
-    CallContext, ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath,
-    Snapshot, Transform, Version, WriteOptions, WriteOutcome,
+    ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath, Snapshot,
+    Transform, Version, WriteOptions, WriteOutcome,
 };
 
 use super::Inner;
@@ -26,14 +26,14 @@ pub(super) fn write(
     options: &WriteOptions,
 ) -> Result<WriteOutcome> {
     let context = &options.context;
-    let patience = local.patience(context);
+    let mut patience = local.patience(context);
     let after = ContentHash::of(bytes);
     loop {
         context.check()?;
         if let Some(outcome) = try_write(local, path, bytes, after, options)? {
             return Ok(outcome);
         }
-        patience.again(context)?;
+        patience.again()?;
     }
 }
 
@@ -45,7 +45,9 @@ fn try_write(
     after: ContentHash,
     options: &WriteOptions,
 ) -> Result<Option<WriteOutcome>> {
-    let (place, created) = place_for(local, path, &options.expected)?;
+    let Some((place, created)) = place_for(local, path, &options.expected)? else {
+        return Ok(None);
+    };
     let publication = Publication {
         local,
         place: &place,
@@ -81,13 +83,18 @@ fn try_write(
     }))
 }
 
-/// Opens the target's folder, creating it only where the guard lets the file be created.
-fn place_for(local: &Inner, path: &RootPath, expected: &Expected) -> Result<(Place, Created)> {
+/// Opens the target's folder, creating it only where the guard lets the file be created; none
+/// when it vanished meanwhile.
+fn place_for(
+    local: &Inner,
+    path: &RootPath,
+    expected: &Expected,
+) -> Result<Option<(Place, Created)>> {
     if path.is_root() {
         return Err(not_regular(FileKind::Directory));
     }
     match local.root.place(path) {
-        Ok(place) => Ok((place, Created::default())),
+        Ok(place) => Ok(Some((place, Created::default()))),
         Err(NoPlace::Failed(error)) => Err(error),
         Err(NoPlace::Missing | NoPlace::Root) => match expected {
             Expected::Version(_) => Err(cas::gone()),
@@ -141,13 +148,13 @@ pub(super) fn edit(
     if options.expected == Expected::Absent {
         return Err(cas::edit_of_absent());
     }
-    let patience = local.patience(context);
+    let mut patience = local.patience(context);
     loop {
         context.check()?;
         if let Some(outcome) = try_edit(local, path, transform, options)? {
             return Ok(outcome);
         }
-        patience.again(context)?;
+        patience.again()?;
     }
 }
 
@@ -255,25 +262,4 @@ fn hash_segments<'a>(segments: impl Iterator<Item = Segment<'a>>) -> ContentHash
         hasher.update(segment.bytes());
     }
     hasher.finish()
-}
-
-/// How long a mutation goes on after losing races.
-pub(super) struct Patience {
-    pub(super) until: std::time::Instant,
-}
-
-impl Patience {
-    /// Lets the mutation start again.
-    ///
-    /// # Errors
-    /// `FS_BUSY` when races were lost for too long; `FS_ABORTED`.
-    pub(super) fn again(&self, context: &CallContext) -> Result<()> {
-        if std::time::Instant::now() >= self.until {
-            return Err(cas::busy());
-        }
-        if context.cancellation.is_cancelled() {
-            return context.check();
-        }
-        Ok(())
-    }
 }

@@ -1,5 +1,6 @@
 //! Many tasks at once in one process, and calls that are dropped.
 
+use super::super::moment::{Moment, on_each};
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,6 +172,44 @@ async fn b213_parents_removed_by_others_are_created_again() {
     }
     done.store(true, Ordering::Relaxed);
     remover.join().unwrap();
+}
+
+/// However often the same race is lost, in whatever lockstep: time bounds the tries, not a count.
+#[test]
+fn b213_a_folder_removed_each_time_it_is_created_is_created_in_the_end() {
+    let scratch = Scratch::new();
+    let path = scratch.path("x");
+    let mut lost = 0;
+    on_each(move |moment| {
+        if moment == Moment::FolderMade && lost < 150 {
+            fs::remove_dir(&path).unwrap();
+            lost += 1;
+        }
+    });
+    block_on(scratch.write("x/f", "1", Expected::Absent)).unwrap();
+    assert_eq!(scratch.host("x/f"), "1");
+}
+
+/// A folder that never stays is an answer at the deadline, and nothing is left of the tries.
+#[test]
+fn b213_a_folder_removed_for_ever_ends_at_the_deadline() {
+    let scratch = Scratch::new();
+    let path = scratch.path("x");
+    on_each(move |moment| {
+        if moment == Moment::FolderMade {
+            fs::remove_dir(&path).unwrap();
+        }
+    });
+    let context = CallContext::default().within(Duration::from_millis(50));
+    let options = WriteOptions::expecting(Expected::Absent).in_context(&context);
+    let error = block_on(async {
+        let target = scratch.target("x/f").await;
+        let bytes = Bytes::from_static(b"1");
+        scratch.local.write(&target, bytes, options).await
+    })
+    .unwrap_err();
+    assert!(matches!(error.code(), ErrorCode::Busy | ErrorCode::Timeout));
+    assert_eq!(scratch.host_names("."), Vec::<String>::new());
 }
 
 /// On one thread the work runs on another, and dropping the future withdraws the call.
