@@ -7,6 +7,7 @@ mod arrows;
 mod conformance;
 mod contract;
 mod field;
+mod ledger;
 mod mcp;
 #[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
 mod object;

@@ -57,6 +57,12 @@ impl Batch {
         kibibytes.expect("the kernel tells the peak") << 10
     }
 
+    /// Kills the process and waits until it is gone.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("the process can be killed");
+        self.child.wait().expect("the process ends");
+    }
+
     /// Closes the input and returns the exit code.
     pub(crate) fn finish(mut self) -> i32 {
         self.input = None;
