@@ -12,6 +12,7 @@
 )]
 
 mod harness;
+mod observed;
 mod rows;
 mod twin;
 

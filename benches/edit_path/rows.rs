@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::harness::Harness;
+use crate::observed;
 use crate::twin::{self, Sync};
 
 const SIZES: [(&str, usize); 5] = [
@@ -34,6 +35,7 @@ pub(crate) fn run(harness: &mut Harness, folder: &Path) {
         ("data", Durability::Data, Sync::Data),
         ("full", Durability::Full, Sync::Full),
     ];
+    observed::run(harness, &runtime, folder);
     for (label, size) in SIZES {
         if size > harness.budget.largest {
             continue;
@@ -50,7 +52,7 @@ pub(crate) fn run(harness: &mut Harness, folder: &Path) {
 }
 
 /// Makes a text of about `size` bytes with the mark in its middle.
-fn text(size: usize) -> Vec<u8> {
+pub(crate) fn text(size: usize) -> Vec<u8> {
     let line = b"some ordinary line of source text, sixty-four bytes with its end\n";
     let lines = (size / line.len()).max(2);
     let mut text = Vec::with_capacity(size + 64);
@@ -66,17 +68,17 @@ fn text(size: usize) -> Vec<u8> {
 
 /// Gives the two marks in turn, as what to replace and what with.
 #[derive(Debug, Default)]
-struct Turn(Cell<usize>);
+pub(crate) struct Turn(Cell<usize>);
 
 impl Turn {
-    fn next(&self) -> (&'static str, &'static str) {
+    pub(crate) fn next(&self) -> (&'static str, &'static str) {
         let at = self.0.get();
         self.0.set(1 - at);
         (MARKS[at], MARKS[1 - at])
     }
 }
 
-fn call(runtime: &Runtime, session: &Session, tool: &str, arguments: serde_json::Value) {
+pub(crate) fn call(runtime: &Runtime, session: &Session, tool: &str, arguments: serde_json::Value) {
     let result = runtime.block_on(async { session.call(tool, arguments).await });
     assert!(!result.is_error(), "{}", result.text);
 }

@@ -530,6 +530,14 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_takes_what_the_documentation_says() {
+        // With its key and the room that a map leaves, about 0.3 KiB in docs/observation.md.
+        assert!(size_of::<(TargetKey, Entry)>() <= 160);
+        assert_eq!(size_of::<seamfs_core::text::LineRange>(), 16);
+        assert_eq!(size_of::<seamfs_core::gate::Part>(), 24);
+    }
+
+    #[test]
     fn the_targets_of_an_actor_are_bounded_and_the_oldest_count_as_unseen() {
         let ledger = Ledger::new();
         let one = Actor::new("one");
