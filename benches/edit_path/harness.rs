@@ -42,6 +42,7 @@ pub(crate) struct Harness {
     pub(crate) budget: Budget,
     filter: Option<String>,
     rows: Vec<Row>,
+    figures: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -59,6 +60,7 @@ impl Harness {
             budget,
             filter,
             rows: Vec::new(),
+            figures: Vec::new(),
         }
     }
 
@@ -110,6 +112,11 @@ impl Harness {
         });
     }
 
+    /// Adds a figure that is no ratio, below the table.
+    pub(crate) fn figure(&mut self, figure: String) {
+        self.figures.push(figure);
+    }
+
     /// Prints the table; the time is there to place a row, the ratios are the result.
     pub(crate) fn report(&self) {
         println!("| row | × twin | × bare twin | median | pairs |");
@@ -122,6 +129,9 @@ impl Harness {
                 "| {} | {:.2} | {bare} | {:.1?} | {} |",
                 row.name, row.to_twin, row.subject, row.pairs
             );
+        }
+        for figure in &self.figures {
+            println!("{figure}");
         }
     }
 }

@@ -3,8 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use seamfs::core::TargetKey;
+use seamfs::core::gate::{Observation, Observed, Shown};
+use seamfs::policy::{Detail, Ledger};
 use seamfs::providers::{Durability, Local, LocalOptions};
-use seamfs::{FileSystem, Session, SessionFile, Workspace, WorkspaceBuilder};
+use seamfs::{
+    Actor, FileSystem, Session, SessionFile, Target, Version, Workspace, WorkspaceBuilder,
+};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -32,6 +37,61 @@ pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, folder: &Path) {
             );
         }
     }
+}
+
+/// Measures what a ledger takes for each file that a session saw, the contents apart.
+pub(crate) fn memory(harness: &mut Harness) {
+    for (label, detail, ranges) in [
+        ("seen", Detail::Versions, 0),
+        ("seen in 1 range of lines", Detail::Lines, 1),
+        ("seen in 16 ranges of lines", Detail::Lines, 16),
+        ("seen in 256 ranges of lines", Detail::Lines, 256),
+    ] {
+        let name = format!("ledger, memory of a file {label}");
+        if harness.wants(&name) {
+            harness.figure(match memory_of_a_file(detail, ranges) {
+                Some(bytes) => format!("{name}: {bytes} bytes"),
+                None => format!("SKIP {name}: this kernel does not tell what is resident"),
+            });
+        }
+    }
+}
+
+fn memory_of_a_file(detail: Detail, ranges: u64) -> Option<usize> {
+    const FILES: usize = 16_000;
+    let ledger = Ledger::keeping(detail);
+    let before = resident()?;
+    for number in 0..FILES {
+        let path = format!("/project/src/some_folder/file_{number}.rs");
+        let target = Target::new(TargetKey::new(&path), &path);
+        let lines = (0..ranges).map(|range| 3 * range + 1..=3 * range + 2);
+        ledger.observed(&Observed {
+            actor: &Actor::new("bench"),
+            target: &target,
+            observation: Observation::Present {
+                version: Version::of(path.as_bytes()),
+                shown: Shown::Lines {
+                    lines: lines.collect(),
+                    parts: Vec::new(),
+                    total: 10_000,
+                },
+            },
+            before: None,
+            after: None,
+            outline: None,
+            own: false,
+            edit: None,
+        });
+    }
+    Some((resident()? - before) / FILES)
+}
+
+/// Returns how much memory of the process is resident, in bytes.
+fn resident() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: usize = resident.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes << 10)
 }
 
 /// Opens a workspace over a file and reads it, whole or only around its middle.

@@ -35,6 +35,7 @@ pub(crate) fn run(harness: &mut Harness, folder: &Path) {
         ("data", Durability::Data, Sync::Data),
         ("full", Durability::Full, Sync::Full),
     ];
+    observed::memory(harness);
     observed::run(harness, &runtime, folder);
     for (label, size) in SIZES {
         if size > harness.budget.largest {

@@ -314,6 +314,13 @@ impl FsError {
         self
     }
 
+    /// Names the version that refused a guard, where its bytes are not at hand.
+    #[must_use]
+    pub fn with_current_version(mut self, version: Version) -> Self {
+        self.0.details.current_version = Some(version);
+        self
+    }
+
     /// Replaces code and message and keeps path, details and cause.
     #[must_use]
     pub fn recast(mut self, code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {

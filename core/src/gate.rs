@@ -16,7 +16,7 @@ use crate::error::{FsError, Operation, Result, Snapshot};
 use crate::escalation::Approver;
 use crate::rebase::Base;
 use crate::target::{Target, TargetKey};
-use crate::text::Text;
+use crate::text::{Outline, Text};
 use crate::transform::{TextEdit, Transform};
 use crate::version::{Expected, Version};
 
@@ -141,6 +141,11 @@ pub enum Observation {
 /// A stale error can show the change of a file up to this size.
 pub const SNAPSHOT_LIMIT: usize = 256 << 10;
 
+/// The largest content, in bytes, of which callers hand an outline to [`Observed`]: 64 MiB.
+///
+/// A stale error can name the changed lines of a file up to this size.
+pub const OUTLINE_LIMIT: usize = 64 << 20;
+
 /// How much of a file was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
@@ -186,6 +191,8 @@ pub struct Observed<'a> {
     pub before: Option<&'a Bytes>,
     /// The bytes now, where they are at hand and within [`SNAPSHOT_LIMIT`].
     pub after: Option<&'a Bytes>,
+    /// The outline of the bytes now, where they are over that limit and within [`OUTLINE_LIMIT`].
+    pub outline: Option<&'a Outline>,
     /// The call was a mutation of the actor's own.
     pub own: bool,
     /// What an edit did to the bytes before.
@@ -199,8 +206,32 @@ pub struct Refusal<'a> {
     pub actor: &'a Actor,
     /// At what.
     pub target: &'a Target,
-    /// The bytes there now; none when nothing is.
-    pub current: Option<&'a Snapshot>,
+    /// What is there now; none when nothing is, or it could not be had.
+    pub current: Option<&'a Current>,
+}
+
+/// What is there when a guard did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Current {
+    /// The bytes.
+    Whole(Snapshot),
+    /// The outline of bytes that are too many to hold.
+    Outlined {
+        /// Their version.
+        version: Version,
+        /// Their outline.
+        outline: Outline,
+    },
+}
+
+impl Current {
+    /// Returns the version of the bytes that are there.
+    pub fn version(&self) -> &Version {
+        match self {
+            Self::Whole(snapshot) => &snapshot.version,
+            Self::Outlined { version, .. } => version,
+        }
+    }
 }
 
 /// What a rule can tell about a refusal.
@@ -215,8 +246,9 @@ pub struct Explanation {
 /// What changed since an actor looked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The change as a bounded unified diff, with the line numbers of the present file.
-    pub diff: String,
+    /// The change as a bounded unified diff, with the line numbers of the present file; none where
+    /// a text is too large to compare more than outlines.
+    pub diff: Option<String>,
     /// The 1-based line ranges that changed, counted in the present file; bounded, the last one
     /// then reaching over what is left.
     pub lines: Vec<(u64, u64)>,
@@ -381,7 +413,7 @@ pub fn explained(error: FsError, explanation: Explanation) -> FsError {
     error.with_details(|details| {
         details.writer = explanation.writer.map(|writer| writer.to_string());
         if let Some(change) = explanation.change {
-            details.diff = Some(change.diff);
+            details.diff = change.diff;
             details.changed_lines = Some(change.lines);
         }
     })
@@ -475,6 +507,7 @@ mod tests {
             observation: Observation::Absent,
             before: None,
             after: None,
+            outline: None,
             own: false,
             edit: None,
         });

@@ -4,18 +4,19 @@ mod contents;
 mod writers;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use dashmap::DashMap;
 use seamfs_core::gate::{Observation, Observed, Shown};
-use seamfs_core::text::{Diff, DiffLineKind, LineMap, LineSet, Text, count_lines};
+use seamfs_core::text::{Diff, DiffLineKind, LineMap, LineSet, Outline, Text, count_lines};
 use seamfs_core::{Actor, Snapshot, TargetKey, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::lines::{Lines, nothing_of};
 use crate::log::{File, Journal, Past, Record};
-use contents::Contents;
+use contents::{Content, Contents};
 use writers::Writers;
 
 /// How many targets of one actor are remembered; beyond it the ones longest unused are forgotten.
@@ -57,7 +58,8 @@ pub enum Detail {
 /// What each actor has seen; per actor, never shared but by a fork.
 ///
 /// Contents are kept once for all actors, by hash, up to 256 KiB each and 64 MiB in all; the
-/// oldest go first. Losing one loses a diff, never an observation. An actor's targets are bounded
+/// oldest go first. Of larger ones an outline is kept, of 256 KiB at the most. Losing one loses a
+/// diff, never an observation. An actor's targets are bounded
 /// too; one that is dropped counts as unseen.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -148,7 +150,18 @@ impl Ledger {
 
     /// Returns the content that a version names, where it is kept.
     pub fn content(&self, version: &Version) -> Option<Bytes> {
-        self.contents.get(version.hash()?)
+        match self.contents.get(version.hash()?)? {
+            Content::Whole(content) => Some(content),
+            Content::Outline(_) => None,
+        }
+    }
+
+    /// Returns the outline of the content that a version names, where that or the content is kept.
+    pub fn outline(&self, version: &Version) -> Option<Arc<Outline>> {
+        match self.contents.get(version.hash()?)? {
+            Content::Whole(content) => Some(Arc::new(Outline::of(&content))),
+            Content::Outline(outline) => Some(outline),
+        }
     }
 
     /// Returns who wrote these bytes, when they are the last that an actor here wrote.
@@ -191,6 +204,9 @@ impl Ledger {
         };
         if let (Some(content), Some(hash)) = (event.after, version.hash()) {
             self.contents.keep(hash, content);
+        }
+        if let (Some(outline), Some(hash)) = (event.outline, version.hash()) {
+            self.contents.keep_outline(hash, outline);
         }
         let seen = Seen::Present {
             version: version.clone(),

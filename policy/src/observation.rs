@@ -5,10 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs_core::gate::{
-    Change, Explanation, GateFacts, Intent, Observed, Reason, Refusal, Rule, Ruling, SNAPSHOT_LIMIT,
+    Change, Current, Explanation, GateFacts, Intent, OUTLINE_LIMIT, Observed, Reason, Refusal,
+    Rule, Ruling, SNAPSHOT_LIMIT,
 };
-use seamfs_core::text::{Diff, Text};
-use seamfs_core::{Actor, ErrorCode, Expected, FsError, Operation, Result, TargetKey};
+use seamfs_core::text::{Diff, Outline, Text};
+use seamfs_core::{Actor, ErrorCode, Expected, FsError, Operation, Result, Snapshot, TargetKey};
 
 use crate::coverage::bounded;
 use crate::ledger::{Ledger, Seen};
@@ -90,7 +91,7 @@ impl Rule for Observation {
         let current = refusal.current?;
         let explanation = Explanation {
             change: self.change(refusal),
-            writer: self.ledger.writer(refusal.target.key(), &current.version),
+            writer: self.ledger.writer(refusal.target.key(), current.version()),
         };
         (explanation != Explanation::default()).then_some(explanation)
     }
@@ -115,28 +116,60 @@ impl Rule for Observation {
 impl Observation {
     /// Compares what an actor saw with what is there; a change shown whole counts as seen.
     fn change(&self, refusal: &Refusal<'_>) -> Option<Change> {
-        let key = refusal.target.key();
-        let before = match self.ledger.seen(refusal.actor, key)? {
-            Seen::Present { version, .. } => self.ledger.content(&version)?,
-            Seen::Absent => Bytes::new(),
+        let seen = self.ledger.seen(refusal.actor, refusal.target.key())?;
+        let before = match &seen {
+            Seen::Present { version, .. } => self.ledger.content(version),
+            Seen::Absent => Some(Bytes::new()),
         };
-        let current = refusal.current?;
-        if current.bytes.len() > SNAPSHOT_LIMIT {
-            return None;
+        match (before, refusal.current?) {
+            (Some(before), Current::Whole(current)) if current.bytes.len() <= SNAPSHOT_LIMIT => {
+                self.shown_change(refusal, &before, current)
+            }
+            (_, current) => self.outlined_change(&seen, current),
         }
+    }
+
+    fn shown_change(
+        &self,
+        refusal: &Refusal<'_>,
+        before: &Bytes,
+        current: &Snapshot,
+    ) -> Option<Change> {
         let (old, new) = (
-            Text::decode(&before).ok()?,
+            Text::decode(before).ok()?,
             Text::decode(&current.bytes).ok()?,
         );
         let diff = Diff::between(old.whole(), new.whole(), DIFF_CONTEXT);
         let rendered = diff.render(DIFF_LIMIT);
         if rendered.complete {
-            self.ledger.informed(refusal.actor, key, current, &diff);
+            self.ledger
+                .informed(refusal.actor, refusal.target.key(), current, &diff);
         }
         Some(Change {
-            diff: rendered.text,
+            diff: Some(rendered.text),
             lines: bounded(diff.changed_lines()),
             complete: rendered.complete,
+        })
+    }
+
+    /// Compares texts of which one at least is too large to keep: says where they differ, no more.
+    fn outlined_change(&self, seen: &Seen, current: &Current) -> Option<Change> {
+        let before = match seen {
+            Seen::Present { version, .. } => self.ledger.outline(version)?,
+            Seen::Absent => Arc::default(),
+        };
+        let lines = match current {
+            Current::Outlined { outline, .. } => outline.changed_since(&before),
+            Current::Whole(current) if current.bytes.len() > OUTLINE_LIMIT => return None,
+            Current::Whole(current) => {
+                Text::decode(&current.bytes).ok()?;
+                Outline::of(&current.bytes).changed_since(&before)
+            }
+        };
+        (!lines.is_empty()).then(|| Change {
+            diff: None,
+            lines: bounded(&lines),
+            complete: false,
         })
     }
 }
@@ -145,7 +178,7 @@ impl Observation {
 mod tests {
     use super::*;
     use seamfs_core::gate;
-    use seamfs_core::{CallContext, Snapshot, Target, Version};
+    use seamfs_core::{CallContext, Target, Version};
 
     fn guard_version(ruling: Ruling) -> Option<Version> {
         match ruling {
@@ -202,6 +235,7 @@ mod tests {
                 observation,
                 before: None,
                 after,
+                outline: None,
                 own: false,
                 edit: None,
             });
@@ -209,10 +243,10 @@ mod tests {
 
         fn refuse(&self, text: &str) -> Option<Change> {
             let bytes = Bytes::copy_from_slice(text.as_bytes());
-            let current = Snapshot {
+            let current = Current::Whole(Snapshot {
                 version: Version::of(&bytes),
                 bytes,
-            };
+            });
             let explained = self.rule.explain(&Refusal {
                 actor: &self.actor,
                 target: &self.target,
@@ -255,7 +289,8 @@ mod tests {
         scene.see("one\ntwo\n");
         let explanation = scene.refuse("one\n2\n").unwrap();
         assert!(explanation.complete);
-        assert!(explanation.diff.contains("-two") && explanation.diff.contains("+2"));
+        let diff = explanation.diff.unwrap();
+        assert!(diff.contains("-two") && diff.contains("+2"));
         let ruling = scene.decide(Operation::Edit).await.unwrap();
         assert_eq!(guard_version(ruling), Some(Version::of(b"one\n2\n")));
     }
@@ -268,7 +303,7 @@ mod tests {
             .refuse(&"a line that was not there\n".repeat(2000))
             .unwrap();
         assert!(!explanation.complete);
-        assert!(explanation.diff.len() <= DIFF_LIMIT + 200);
+        assert!(explanation.diff.unwrap().len() <= DIFF_LIMIT + 200);
         let ruling = scene.decide(Operation::Edit).await.unwrap();
         assert_eq!(guard_version(ruling), Some(version));
     }

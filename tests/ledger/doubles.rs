@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use seamfs::Result;
+use bytes::Bytes;
 use seamfs::core::gate::{
-    self, Explanation, GateFacts, Intent, Observed, Reason, Refusal, Ruling, Shown,
+    self, Explanation, GateFacts, Inspector, Intent, Observed, Reason, Refusal, Ruling, Shown,
 };
-use seamfs::core::{Actor, Operation, Rule, TargetKey};
-use seamfs::policy::Log;
-use seamfs::{ErrorCode, Expected};
+use seamfs::core::text::Text;
+use seamfs::core::{Operation, Rule, TargetKey, TextEdit};
+use seamfs::policy::{Ledger, Log};
+use seamfs::{Actor, ErrorCode, Expected, Result, Target, Version};
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub(super) enum Double {
     ForgetsByEditing,
     /// What was rebased counts as seen whole.
     TakesMergesForSeen,
+    /// An edit is recorded before it lands.
+    RecordsAhead,
 }
 
 impl Double {
@@ -59,7 +62,7 @@ impl Double {
 }
 
 #[derive(Debug)]
-struct Lost;
+pub(super) struct Lost;
 
 impl Log for Lost {
     fn load(&self) -> Result<Vec<String>> {
@@ -154,5 +157,63 @@ impl<R: Rule> Rule for Bent<R> {
 
     fn describe(&self, facts: &mut GateFacts) {
         self.sound.describe(facts);
+    }
+}
+
+/// A rule that records an edit once it is planned, before it lands.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    pub(super) ledger: Arc<Ledger>,
+}
+
+#[async_trait]
+impl Rule for Ahead {
+    async fn decide(&self, intent: &Intent<'_>) -> Result<Ruling> {
+        Ok(match intent.operation {
+            Operation::Edit => Ruling::Inspect(Arc::new(Planned {
+                ledger: Arc::clone(&self.ledger),
+                actor: intent.actor.clone(),
+                target: intent.target.clone(),
+            })),
+            _ => Ruling::Pass,
+        })
+    }
+
+    fn observed(&self, _: &Observed<'_>) {}
+
+    fn explain(&self, _: &Refusal<'_>) -> Option<Explanation> {
+        None
+    }
+
+    fn forget(&self, _: &Actor) {}
+
+    fn describe(&self, _: &mut GateFacts) {}
+}
+
+#[derive(Debug)]
+struct Planned {
+    ledger: Arc<Ledger>,
+    actor: Actor,
+    target: Target,
+}
+
+impl Inspector for Planned {
+    fn inspect(&self, text: &Text<'_>, _: &Version, edit: &TextEdit) -> Result<()> {
+        let before = Bytes::copy_from_slice(text.bytes());
+        let after = Bytes::from(edit.splices.apply(&before));
+        self.ledger.observed(&Observed {
+            actor: &self.actor,
+            target: &self.target,
+            observation: gate::Observation::Present {
+                version: Version::of(&after),
+                shown: Shown::Edited,
+            },
+            before: Some(&before),
+            after: Some(&after),
+            outline: None,
+            own: true,
+            edit: Some(edit),
+        });
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Who answers a script's lines: the process `seamfs batch`, or a workspace in this one whose
 //! rules a test bends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seamfs::policy::{Coverage, Detail, Ledger, Observation, Past, Rebase};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::doubles::Double;
+use super::doubles::{Ahead, Double};
 use crate::servers::{self, BUCKET, Server};
 use crate::support::Batch;
 
@@ -37,7 +37,9 @@ pub(super) struct Stage {
     place: Place,
     switches: Switches,
     double: Option<Double>,
-    folder: TempDir,
+    folder: PathBuf,
+    /// Removes the folder, which is this one's own.
+    _owned: Option<TempDir>,
     server: Option<Server>,
 }
 
@@ -49,9 +51,26 @@ impl Stage {
             place,
             switches,
             double,
-            folder,
+            folder: folder.path().to_owned(),
+            _owned: Some(folder),
             server: (place == Place::S3).then(servers::s3),
         }
+    }
+
+    /// Returns the stage on the disk that another process made.
+    pub(super) fn existing(folder: &Path, switches: Switches) -> Self {
+        Self {
+            place: Place::Disk,
+            switches,
+            double: None,
+            folder: folder.to_owned(),
+            _owned: None,
+            server: None,
+        }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Starts to answer.
@@ -79,18 +98,18 @@ impl Stage {
     }
 
     pub(super) fn session_file(&self) -> PathBuf {
-        self.folder.path().join("sessions")
+        self.folder.join("sessions")
     }
 
     /// Returns the place of a file on the disk.
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("ws").join(name)
+        self.folder.join("ws").join(name)
     }
 
     fn location(&self) -> String {
         match self.place {
             Place::Memory => "memory:".to_owned(),
-            Place::Disk => self.folder.path().join("ws").display().to_string(),
+            Place::Disk => self.folder.join("ws").display().to_string(),
             Place::S3 => format!("s3://{BUCKET}/ws"),
         }
     }
@@ -147,7 +166,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    fn open(stage: &Stage, double: Double) -> Self {
+    pub(super) fn open(stage: &Stage, double: Double) -> Self {
         let runtime = Runtime::new().expect("a runtime starts");
         let (registry, location) = (Registry::default(), stage.location());
         let opened = runtime.block_on(registry.open(&location, Default::default()));
@@ -169,7 +188,10 @@ impl Here {
             rules.push(double.bend(Coverage::over(Arc::clone(&ledger))));
         }
         if stage.switches.rebase {
-            rules.push(double.bend(Rebase::over(ledger)));
+            rules.push(double.bend(Rebase::over(Arc::clone(&ledger))));
+        }
+        if double == Double::RecordsAhead {
+            rules.push(Arc::new(Ahead { ledger }));
         }
         Self {
             workspace: Workspace::builder().rules(rules).over(fs),
@@ -177,11 +199,14 @@ impl Here {
         }
     }
 
-    fn answer(&self, line: &Value) -> Value {
+    pub(super) fn answer(&self, line: &Value) -> Value {
         let session = line["session"].as_str().unwrap_or("default");
         let session = self.workspace.session(session);
         if let Some(to) = line["signal"]["fork"].as_str() {
             let _ = session.fork(to);
+        } else if let Some(path) = line["signal"]["evicted"].as_str() {
+            let evicted = async { session.evicted(path).await };
+            self.runtime.block_on(evicted).expect("the file resolves");
         } else if line["signal"].get("evicted").is_some() {
             session.evicted_all();
         } else if line["signal"] == "end" {

@@ -97,6 +97,7 @@ scripts! {
             [TakesMergesForSeen],
         a_stale_error_names_the_writer(super::NONE): [NeverExplains],
         a_change_too_long_to_show_is_named_with_the_call(super::NONE): [NeverExplains],
+        a_change_of_a_large_file_is_named_with_the_call(super::NONE): [NeverExplains],
         a_fork_inherits_and_an_end_forgets(super::NONE): [ForksNothing, NeverForgets],
         what_is_evicted_counts_as_unseen(super::NONE): [NeverForgets],
     ],
@@ -546,6 +547,52 @@ fn a_change_too_long_to_show_is_named_with_the_call(stage: &Stage) -> Verdict {
     ensure_eq!(shown["structured"]["offset"], json!(1000));
     ensure_eq!(shown["structured"]["returned_lines"], json!(800));
     ok(host.s("S2").edit("line 5\n", "five\n"))?;
+    Ok(())
+}
+
+fn a_change_of_a_large_file_is_named_with_the_call(stage: &Stage) -> Verdict {
+    let mut host = stage.host();
+    let text = numbered(1..=40_000);
+    ensure!(text.len() > 256 << 10, "{} bytes", text.len());
+    ok(host.s("S1").write(&text))?;
+    ok(host.s("S2").read(1, 9))?;
+    ok(host.s("S1").edit("line 1000\n", "one\ntwo\n"))?;
+    ok(host.s("S1").edit("line 30000\n", ""))?;
+    let refused = stale(host.s("S2").edit("line 5\n", "five\n"))?;
+    names_changes(&refused, &[1000, 30_001])?;
+    ensure_eq!(details(&refused)["writer"], json!("S1"));
+    let shown = host.s("S2").obey(&refused)?;
+    ensure!(
+        shown["text"]
+            .as_str()
+            .is_some_and(|text| text.contains(": two\n")),
+        "{shown}"
+    );
+    ok(host.s("S2").edit("line 5\n", "five\n"))?;
+    // What it edited itself it can be compared with too, and so can what became large meanwhile.
+    let refused = stale(host.s("S1").write("gone\n"))?;
+    names_changes(&refused, &[5])?;
+    ok(host.s("S1").read(1, 9))?;
+    ok(host.s("S1").write("short\n"))?;
+    let refused = stale(host.s("S2").edit("line 6\n", "six\n"))?;
+    names_changes(&refused, &[1])?;
+    Ok(())
+}
+
+/// Checks that an error names a few lines around each of these and no others, and shows no text.
+fn names_changes(refused: &Value, lines: &[u64]) -> Verdict {
+    let ranges = details(refused)["changed_lines"].clone();
+    let ranges: Vec<(u64, u64)> =
+        serde_json::from_value(ranges).map_err(|error| format!("{error}: {refused}"))?;
+    ensure_eq!(ranges.len(), lines.len(), "{ranges:?}");
+    for ((start, end), line) in ranges.iter().zip(lines) {
+        ensure!(
+            start <= line && line <= end && end - start < 100,
+            "{ranges:?}"
+        );
+        says(refused, &format!("{start}-{end}"))?;
+    }
+    ensure_eq!(details(refused)["diff"], Value::Null);
     Ok(())
 }
 

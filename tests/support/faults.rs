@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use seamfs::core::gate::{
-    self, Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling, Shown,
+    self, Current, Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling, Shown,
 };
 use seamfs::core::{
     Body, EditOptions, EditOutcome, Entry, ListOptions, Listing, Metadata, Operation, ReadOptions,
@@ -483,6 +483,7 @@ impl Rule for BrokenRule {
                     },
                     before: None,
                     after: None,
+                    outline: None,
                     own: false,
                     edit: None,
                 });
@@ -490,7 +491,7 @@ impl Rule for BrokenRule {
             }
             Fault::RecordsEveryFailure => {
                 let explained = self.sound.explain(refusal);
-                if let Some(current) = refusal.current {
+                if let Some(Current::Whole(current)) = refusal.current {
                     self.sound.observed(&Observed {
                         actor: refusal.actor,
                         target: refusal.target,
@@ -500,6 +501,7 @@ impl Rule for BrokenRule {
                         },
                         before: None,
                         after: Some(&current.bytes),
+                        outline: None,
                         own: false,
                         edit: None,
                     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use seamfs_core::gate::{
-    self, Change, Decision, Intent, Observation, Reason, Refusal, SNAPSHOT_LIMIT, Shown,
+    self, Change, Current, Decision, Intent, OUTLINE_LIMIT, Observation, Reason, Refusal, Shown,
 };
 use seamfs_core::rebase::{Base, Rebase};
 use seamfs_core::{
@@ -12,6 +12,7 @@ use seamfs_core::{
     ReadOptions, Result, Snapshot, StatOptions, Transform, WriteOptions, WriteOutcome,
 };
 
+use crate::kept::{self, Keeper, Kept};
 use crate::result::ToolError;
 use crate::scope::{Deed, Place, Scope};
 
@@ -160,8 +161,8 @@ impl Scope {
             version: outcome.version.clone(),
             shown: Shown::All,
         };
-        let after = (bytes.len() <= SNAPSHOT_LIMIT).then_some(bytes);
-        let known = (outcome.before.as_ref(), after);
+        let after = kept::of_bytes(bytes, self.outlines());
+        let known = (outcome.before.as_ref(), &after);
         self.record(place, observation, known, Deed::Wrote);
     }
 
@@ -170,10 +171,8 @@ impl Scope {
             version: outcome.version.clone(),
             shown,
         };
-        let after = (outcome.before.len() <= SNAPSHOT_LIMIT)
-            .then(|| outcome.after())
-            .filter(|after| after.len() <= SNAPSHOT_LIMIT);
-        let known = (Some(&outcome.before), after.as_ref());
+        let after = kept::of_edit(outcome, self.outlines());
+        let known = (Some(&outcome.before), &after);
         self.record(place, observation, known, Deed::Edited(&outcome.edit));
     }
 
@@ -196,7 +195,7 @@ impl Scope {
             _ => return self.unseen(place, error.into()),
         };
         let current = match error.current() {
-            Some(current) => Some(current.clone()),
+            Some(current) => Some(Current::Whole(current.clone())),
             None => self.look_again(place).await,
         };
         let explanation = self.gate.explain(&Refusal {
@@ -208,7 +207,10 @@ impl Scope {
             return ToolError::from(error)
                 .advise("Read the file to confirm that it is gone; a write then creates it anew.");
         };
-        let error = error.with_current(current);
+        let error = match current {
+            Current::Whole(snapshot) => error.with_current(snapshot),
+            Current::Outlined { version, .. } => error.with_current_version(version),
+        };
         let Some(explanation) = explanation else {
             return self.reread(place, error.into(), None);
         };
@@ -241,22 +243,35 @@ impl Scope {
         } else {
             ""
         };
+        let what = match change.diff {
+            Some(_) => "The change is too long to show whole",
+            None => "The change of a text over 256 KiB is not shown",
+        };
         failed.advise(format!(
-            "The change is too long to show whole: it is in the lines {}{more} of now. Re-read the \
-             file there, with {}, then retry.",
+            "{what}: it is in the lines {}{more} of now. Re-read the file there, with {}, then \
+             retry.",
             named.join(", "),
             self.look_at(place, *first)
         ))
     }
 
     /// Reads what is there now; nothing when it cannot be had, since an error is being told.
-    async fn look_again(&self, place: &Place) -> Option<Snapshot> {
+    async fn look_again(&self, place: &Place) -> Option<Current> {
         let options = ReadOptions {
-            max_bytes: Some(SNAPSHOT_LIMIT as u64),
+            max_bytes: Some(OUTLINE_LIMIT as u64),
             ..ReadOptions::default().in_context(&self.context)
         };
-        let outcome = self.fs.read(&place.target, options).await.ok()?;
-        outcome.body.collect().await.ok()
+        let mut body = self.fs.read(&place.target, options).await.ok()?.body;
+        let mut keeper = Keeper::of(&body, self.outlines());
+        while let Some(piece) = body.next().await.ok()? {
+            keeper.push(&piece);
+        }
+        let version = body.version()?;
+        match keeper.finish() {
+            Kept::Whole(bytes) => Some(Current::Whole(Snapshot { bytes, version })),
+            Kept::Outline(outline) => Some(Current::Outlined { version, outline }),
+            Kept::Nothing => None,
+        }
     }
 }
 

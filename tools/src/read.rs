@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
 use schemars::JsonSchema;
 use seamfs_core::cas::not_text;
-use seamfs_core::gate::{GateFacts, Part, SNAPSHOT_LIMIT, Shown};
+use seamfs_core::gate::{GateFacts, Part, Shown};
 use seamfs_core::options::Purpose;
 use seamfs_core::text::{Line, StreamDecoder, Window, WindowScanner, WindowSpec};
-use seamfs_core::{Body, ErrorCode, FsError, Operation, ReadOptions, Result, Target, Version};
+use seamfs_core::{ErrorCode, FsError, Operation, ReadOptions, Result, Target, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Integer, invalid};
 use crate::cards::{CallKind, Presentation};
+use crate::kept::{Keeper, Kept};
 use crate::result::{ToolError, ToolOutput, with_notes};
 use crate::scope::{Place, Scope};
 use crate::tool::{
@@ -151,12 +151,7 @@ impl Tool for Read {
             .await
             .inspect_err(|error| scope.missed(&place, error))?;
         check_offset(place.target(), spec.offset, scan.window.total_lines)?;
-        scope.saw(
-            &place,
-            &scan.version,
-            shown(&scan.window),
-            scan.content.as_ref(),
-        );
+        scope.saw(&place, &scan.version, shown(&scan.window), &scan.kept);
         Ok(output(place.target(), spec.offset, &scan))
     }
 }
@@ -185,8 +180,8 @@ impl Read {
 pub(crate) struct Scan {
     pub(crate) window: Window,
     pub(crate) version: Version,
-    /// The whole bytes, where they are few enough to keep.
-    pub(crate) content: Option<Bytes>,
+    /// What of the bytes is kept.
+    pub(crate) kept: Kept,
     pub(crate) bytes: u64,
 }
 
@@ -198,7 +193,7 @@ pub(crate) async fn scan(scope: &Scope, place: &Place, spec: WindowSpec) -> Resu
     let mut body = scope.fs().read(target, options).await?.body;
     let mut scanner = WindowScanner::new(spec);
     let mut decoder = StreamDecoder::new();
-    let mut content = Content::new(&body);
+    let mut keeper = Keeper::of(&body, scope.outlines());
     let mut bytes = 0;
     while let Some(piece) = body.next().await.map_err(at)? {
         scope.context().check().map_err(at)?;
@@ -207,7 +202,7 @@ pub(crate) async fn scan(scope: &Scope, place: &Place, spec: WindowSpec) -> Resu
             .map_err(|reason| at(not_text(reason)))?;
         scanner.push(&piece);
         bytes += piece.len() as u64;
-        content.push(piece);
+        keeper.push(&piece);
     }
     decoder.finish().map_err(|reason| at(not_text(reason)))?;
     let version = body.version().ok_or_else(|| {
@@ -219,46 +214,9 @@ pub(crate) async fn scan(scope: &Scope, place: &Place, spec: WindowSpec) -> Resu
     Ok(Scan {
         window: scanner.finish(),
         version,
-        content: content.finish(),
+        kept: keeper.finish(),
         bytes,
     })
-}
-
-/// The bytes seen so far, while they are few.
-enum Content {
-    Whole(Bytes),
-    Pieces(BytesMut),
-    TooLarge,
-}
-
-impl Content {
-    fn new(body: &Body) -> Self {
-        match body {
-            Body::Whole { bytes, .. } if bytes.len() <= SNAPSHOT_LIMIT => {
-                Self::Whole(bytes.clone())
-            }
-            Body::Whole { .. } => Self::TooLarge,
-            Body::Stream(_) => Self::Pieces(BytesMut::new()),
-        }
-    }
-
-    fn push(&mut self, piece: Bytes) {
-        if let Self::Pieces(pieces) = self {
-            if pieces.len() + piece.len() > SNAPSHOT_LIMIT {
-                *self = Self::TooLarge;
-            } else {
-                pieces.extend_from_slice(&piece);
-            }
-        }
-    }
-
-    fn finish(self) -> Option<Bytes> {
-        match self {
-            Self::Whole(bytes) => Some(bytes),
-            Self::Pieces(pieces) => Some(pieces.freeze()),
-            Self::TooLarge => None,
-        }
-    }
 }
 
 fn check_offset(target: &Target, offset: u64, total: u64) -> Result<()> {

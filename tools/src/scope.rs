@@ -12,6 +12,7 @@ use seamfs_core::{
 };
 
 use crate::escalation::Request;
+use crate::kept::Kept;
 
 /// The turns of a toolbox: one queue for each actor's arrivals, one for each actor and target.
 #[derive(Clone, Debug, Default)]
@@ -99,13 +100,18 @@ impl Scope {
         })
     }
 
+    /// Returns whether anybody asks for the outlines of files too large to keep.
+    pub(crate) fn outlines(&self) -> bool {
+        self.gate.facts().observation
+    }
+
     /// Records that the actor saw a file.
-    pub fn saw(&self, place: &Place, version: &Version, shown: Shown, content: Option<&Bytes>) {
+    pub fn saw(&self, place: &Place, version: &Version, shown: Shown, kept: &Kept) {
         let observation = Observation::Present {
             version: version.clone(),
             shown,
         };
-        self.record(place, observation, (None, content), Deed::Looked);
+        self.record(place, observation, (None, kept), Deed::Looked);
     }
 
     /// Records that the actor was shown lines of a file in passing, as by a search.
@@ -114,7 +120,7 @@ impl Scope {
             version: version.clone(),
             shown,
         };
-        self.record(place, observation, (None, None), Deed::Looked);
+        self.record(place, observation, (None, &Kept::Nothing), Deed::Looked);
     }
 
     /// Records that an error showed a part of a line.
@@ -123,13 +129,14 @@ impl Scope {
             line: excerpt.line,
             bytes: excerpt.start..excerpt.start + excerpt.text.len() as u64,
         };
-        self.saw(place, &excerpt.version, Shown::Part(part), None);
+        self.saw(place, &excerpt.version, Shown::Part(part), &Kept::Nothing);
     }
 
     /// Records that the actor found nothing, when that is what the error says.
     pub fn missed(&self, place: &Place, error: &FsError) {
         if error.code() == ErrorCode::NotFound {
-            self.record(place, Observation::Absent, (None, None), Deed::Looked);
+            let known = (None, &Kept::Nothing);
+            self.record(place, Observation::Absent, known, Deed::Looked);
         }
     }
 
@@ -137,7 +144,7 @@ impl Scope {
         &self,
         place: &Place,
         observation: Observation,
-        (before, after): (Option<&Bytes>, Option<&Bytes>),
+        (before, after): (Option<&Bytes>, &Kept),
         deed: Deed<'_>,
     ) {
         self.gate.observed(&Observed {
@@ -145,7 +152,8 @@ impl Scope {
             target: &place.target,
             observation,
             before,
-            after,
+            after: after.bytes(),
+            outline: after.outline(),
             own: !matches!(deed, Deed::Looked),
             edit: match deed {
                 Deed::Edited(edit) => Some(edit),

@@ -19,7 +19,7 @@ const READABLE_LINES: usize = 20_000;
 
 /// Where so many lines repeat each distinct one, comparing them is quadratic whatever is
 /// used: beyond [`READABLE_LINES`] such a change is one block, too.
-const REPEATED: usize = 16;
+pub(super) const REPEATED: usize = 16;
 
 /// How many shared lines around the changes are compared all the same, so that the
 /// bounds of a change can settle where a reader expects them.

@@ -13,6 +13,7 @@ pub mod line_map;
 pub mod line_set;
 pub mod lines;
 pub mod matcher;
+pub mod outline;
 pub mod quote;
 pub mod replace;
 pub mod span;
@@ -32,6 +33,7 @@ pub use lines::{
     cut_marker, rows,
 };
 pub use matcher::{Occurrences, Pattern};
+pub use outline::{Outline, Outliner};
 pub use quote::{quote, visible};
 pub use replace::{ReplaceError, Replacement, plan_replace};
 pub use span::Span;

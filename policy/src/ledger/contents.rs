@@ -1,49 +1,76 @@
-//! Contents that were seen, once for all actors: what a stale error compares with.
+//! Contents that were seen, or their outlines, once for all actors: what a stale error compares
+//! with.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use seamfs_core::ContentHash;
 use seamfs_core::gate::SNAPSHOT_LIMIT;
+use seamfs_core::text::Outline;
 
-/// How many bytes of contents are kept for all actors together: 64 MiB.
+/// How many bytes of contents and outlines are kept for all actors together: 64 MiB.
 const BUDGET: usize = 64 << 20;
 
-/// Contents by hash, up to 256 KiB each and 64 MiB in all; the oldest go first.
+/// Contents by hash, up to 256 KiB each and 64 MiB in all; the oldest go first. Of larger ones the
+/// outlines are kept.
 #[derive(Debug, Default)]
 pub(super) struct Contents(Mutex<Kept>);
 
+/// What is kept of a content.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Whole(Bytes),
+    Outline(Arc<Outline>),
+}
+
+impl Content {
+    fn size(&self) -> usize {
+        match self {
+            Self::Whole(content) => content.len(),
+            Self::Outline(outline) => outline.size(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Kept {
-    contents: HashMap<ContentHash, Bytes>,
+    contents: HashMap<ContentHash, Content>,
     order: VecDeque<ContentHash>,
     bytes: usize,
 }
 
 impl Contents {
-    pub(super) fn get(&self, hash: ContentHash) -> Option<Bytes> {
+    pub(super) fn get(&self, hash: ContentHash) -> Option<Content> {
         self.kept().contents.get(&hash).cloned()
     }
 
     pub(super) fn keep(&self, hash: ContentHash, content: &Bytes) {
-        if content.len() > SNAPSHOT_LIMIT {
-            return;
+        if content.len() <= SNAPSHOT_LIMIT {
+            // Copied: a slice would keep the whole buffer that it was cut from.
+            self.put(hash, || Content::Whole(Bytes::copy_from_slice(content)));
         }
+    }
+
+    pub(super) fn keep_outline(&self, hash: ContentHash, outline: &Outline) {
+        self.put(hash, || Content::Outline(Arc::new(outline.clone())));
+    }
+
+    fn put(&self, hash: ContentHash, content: impl FnOnce() -> Content) {
         let mut kept = self.kept();
         if kept.contents.contains_key(&hash) {
             return;
         }
-        // Copied: a slice would keep the whole buffer that it was cut from.
-        kept.contents.insert(hash, Bytes::copy_from_slice(content));
+        let content = content();
+        kept.bytes += content.size();
+        kept.contents.insert(hash, content);
         kept.order.push_back(hash);
-        kept.bytes += content.len();
         while kept.bytes > BUDGET {
             let Some(oldest) = kept.order.pop_front() else {
                 break;
             };
             let dropped = kept.contents.remove(&oldest);
-            kept.bytes -= dropped.map_or(0, |content| content.len());
+            kept.bytes -= dropped.map_or(0, |content| content.size());
         }
     }
 

@@ -117,7 +117,7 @@ impl StrReplaceEditor {
         let room = self
             .max_output_chars
             .saturating_sub(header.chars().count() + 1);
-        scope.saw(place, &version, shown(&scan, room), scan.content.as_ref());
+        scope.saw(place, &version, shown(&scan, room), &scan.kept);
         let structured = Output {
             total_lines: Some(rows.total),
             view_range: Some([asked.0, last]),
