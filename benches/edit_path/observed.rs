@@ -89,7 +89,9 @@ fn memory_of_a_file(detail: Detail, ranges: u64) -> Option<usize> {
 /// Returns how much memory of the process is resident, in bytes.
 fn resident() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let resident = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: usize = resident.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes << 10)
 }

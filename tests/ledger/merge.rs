@@ -1,22 +1,57 @@
 //! A three-way merge by longest common subsequences, to judge the rebase by: no line of it is
 //! shared with what it judges.
 
-/// Merges what two sides made of a base, line by line; nothing when they conflict.
+use std::ops::Range;
+
+/// Merges what two sides made of a base, line by line; none when they conflict.
 ///
 /// `mine` is one change of consecutive lines. Changes that touch or adjoin conflict. Where texts
-/// can be aligned in several equally good ways, any that has no conflict will do.
-pub(super) fn merged(base: &str, mine: &str, theirs: &str) -> Option<String> {
+/// can be aligned in several equally good ways, there is a merge for each that has no conflict:
+/// where a line is like the one beside it, nobody can say which of them was removed.
+pub(super) fn merges(base: &str, mine: &str, theirs: &str) -> Vec<String> {
     let [base, mine, theirs] = [base, mine, theirs].map(lines);
-    let (start, end) = changed(&base, &mine);
-    let put = &mine[start..mine.len() - (base.len() - end)];
+    let (first, end) = changed(&base, &mine);
+    let removed = end - first;
+    let put = mine.len() + removed - base.len();
+    let slides = (0..=base.len() - removed).filter(|start| {
+        base[..*start] == mine[..*start] && base[start + removed..] == mine[start + put..]
+    });
+    let merged = slides.filter_map(|start| {
+        let put = &mine[start..start + put];
+        let (start, end) = standing(&base, (start, start + removed), &theirs)?;
+        Some([&theirs[..start], put, &theirs[end..]].concat().concat())
+    });
+    merged.collect()
+}
+
+/// Returns whether the lines that bytes of the base are in, and those around them, stand on the
+/// other side.
+///
+/// This is more than a merge needs where an edit leaves lines of its span as they were.
+pub(super) fn stands(base: &str, span: Range<usize>, theirs: &str) -> bool {
+    let start = base[..span.start].matches('\n').count();
+    let end = start + lines(&format!("{}{}", column(base, span.start), &base[span])).len();
+    standing(&lines(base), (start, end), &lines(theirs)).is_some()
+}
+
+/// Returns what of a line is before a byte.
+fn column(text: &str, at: usize) -> &str {
+    text[..at].rsplit('\n').next().unwrap_or_default()
+}
+
+/// Returns where lines of the base stand on the other side, if those around them do too.
+fn standing(
+    base: &[&str],
+    (start, end): (usize, usize),
+    theirs: &[&str],
+) -> Option<(usize, usize)> {
     // The lines around the change must be the same on their side: the ends of the file are.
     let (before, after) = (start.saturating_sub(1), (end + 1).min(base.len()));
     let kept = &base[before..after];
-    let whole = common(&base, &theirs);
+    let whole = common(base, theirs);
     let places = 0..=theirs.len().checked_sub(kept.len())?;
     let at = places
         .filter(|at| &theirs[*at..at + kept.len()] == kept)
-        .filter(|at| (*at == 0) == (before == 0) || start > 0)
         .filter(|at| start > 0 || *at == 0)
         .filter(|at| end < base.len() || at + kept.len() == theirs.len())
         .find(|at| {
@@ -24,9 +59,16 @@ pub(super) fn merged(base: &str, mine: &str, theirs: &str) -> Option<String> {
             let below = common(&base[after..], &theirs[at + kept.len()..]);
             above + kept.len() + below == whole
         })?;
-    let start = at + (start - before);
-    let end = at + (end - before);
-    Some([&theirs[..start], put, &theirs[end..]].concat().concat())
+    Some((at + (start - before), at + (end - before)))
+}
+
+/// Returns whether no line is like another, so that texts can be aligned in one way only.
+pub(super) fn is_distinct(text: &str) -> bool {
+    let mut lines = lines(text);
+    let count = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.len() == count
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -66,13 +108,10 @@ fn common(one: &[&str], other: &[&str]) -> usize {
 fn the_oracle_knows_a_conflict_from_none() {
     let base = "a\nb\nc\nd\ne\n";
     let mine = "a\nB\nc\nd\ne\n";
+    assert_eq!(merges(base, mine, "a\nb\nc\nd\nE\n"), ["a\nB\nc\nd\nE\n"]);
     assert_eq!(
-        merged(base, mine, "a\nb\nc\nd\nE\n").as_deref(),
-        Some("a\nB\nc\nd\nE\n")
-    );
-    assert_eq!(
-        merged(base, mine, "x\na\nb\nc\nd\ne\n").as_deref(),
-        Some("x\na\nB\nc\nd\ne\n")
+        merges(base, mine, "x\na\nb\nc\nd\ne\n"),
+        ["x\na\nB\nc\nd\ne\n"]
     );
     for theirs in [
         "A\nb\nc\nd\ne\n",
@@ -80,8 +119,11 @@ fn the_oracle_knows_a_conflict_from_none() {
         "a\nb\nx\nc\nd\ne\n",
         "b\nc\nd\ne\n",
     ] {
-        assert_eq!(merged(base, mine, theirs), None, "{theirs}");
+        assert_eq!(merges(base, mine, theirs), [""; 0], "{theirs}");
     }
-    assert_eq!(merged("a\nb\n", "A\nb\n", "x\na\nb\n"), None);
-    assert_eq!(merged("a\nb\n", "a\nB\n", "a\nb\nx\n"), None);
+    assert_eq!(merges("a\nb\n", "A\nb\n", "x\na\nb\n"), [""; 0]);
+    assert_eq!(merges("a\nb\n", "a\nB\n", "a\nb\nx\n"), [""; 0]);
+    // Which of two lines that are alike was removed is anybody's guess.
+    let (base, mine) = ("a\n\nb\n\nc\n", "a\n\nc\n");
+    assert_eq!(merges(base, mine, "a\n\nb\n\n"), ["a\n\n"]);
 }
