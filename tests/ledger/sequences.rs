@@ -409,9 +409,6 @@ fn run(seeds: std::ops::Range<u64>, double: Double) -> Result<Tally, String> {
         .map_err(|error| error.to_string())?;
     let mut tally = Tally::default();
     for seed in seeds {
-        if std::env::var_os("SEAMFS_EXPLORE").is_some() {
-            eprintln!("at {seed}");
-        }
         let mut run = Run::new(&runtime, seed, double);
         for step in 0..STEPS {
             run.step()
