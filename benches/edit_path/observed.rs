@@ -41,6 +41,8 @@ pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, folder: &Path) {
 
 /// Measures what a ledger takes for each file that a session saw, the contents apart.
 pub(crate) fn memory(harness: &mut Harness) {
+    // All of them stay, so that none is made in what another one left.
+    let mut ledgers = Vec::new();
     for (label, detail, ranges) in [
         ("seen", Detail::Versions, 0),
         ("seen in 1 range of lines", Detail::Lines, 1),
@@ -49,7 +51,7 @@ pub(crate) fn memory(harness: &mut Harness) {
     ] {
         let name = format!("ledger, memory of a file {label}");
         if harness.wants(&name) {
-            harness.figure(match memory_of_a_file(detail, ranges) {
+            harness.figure(match memory_of_a_file(&mut ledgers, detail, ranges) {
                 Some(bytes) => format!("{name}: {bytes} bytes"),
                 None => format!("SKIP {name}: this kernel does not tell what is resident"),
             });
@@ -57,7 +59,7 @@ pub(crate) fn memory(harness: &mut Harness) {
     }
 }
 
-fn memory_of_a_file(detail: Detail, ranges: u64) -> Option<usize> {
+fn memory_of_a_file(ledgers: &mut Vec<Ledger>, detail: Detail, ranges: u64) -> Option<usize> {
     const FILES: usize = 16_000;
     let ledger = Ledger::keeping(detail);
     let before = resident()?;
@@ -83,6 +85,7 @@ fn memory_of_a_file(detail: Detail, ranges: u64) -> Option<usize> {
             edit: None,
         });
     }
+    ledgers.push(ledger);
     Some((resident()? - before) / FILES)
 }
 

@@ -547,7 +547,7 @@ mod tests {
 
     #[test]
     fn an_entry_takes_what_the_documentation_says() {
-        // With its key and the room that a map leaves, about 0.3 KiB in docs/observation.md.
+        // With its key and the room that a map leaves, about 0.6 KiB in docs/observation.md.
         assert!(size_of::<(TargetKey, Entry)>() <= 160);
         assert_eq!(size_of::<seamfs_core::text::LineRange>(), 16);
         assert_eq!(size_of::<seamfs_core::gate::Part>(), 24);
