@@ -1,9 +1,13 @@
 //! The state machine of the kit over every file system with folders and outside hands.
 
+use std::panic::catch_unwind;
+
 use seamfs::core::conformance::Subject;
+use seamfs::core::conformance::doubles::broken::{Broken, doubles};
 use seamfs::core::conformance::model::{Histogram, check};
 
 use super::subjects::GROUNDS;
+use crate::support::Batch;
 
 fn make(name: &str) -> fn() -> Subject {
     let found = GROUNDS.iter().find(|ground| ground.name == name);
@@ -36,4 +40,50 @@ fn histories_over_the_strict_double_agree_with_the_model() {
 #[test]
 fn histories_over_local_agree_with_the_model() {
     histories_agree("Local");
+}
+
+/// Puts a broken double over memory.
+pub(super) fn broken(name: &str) -> Subject {
+    let double = doubles().into_iter().find(|double| double.name == name);
+    let double = double.unwrap_or_else(|| panic!("no double {name}"));
+    make("Memory")().layered(|fs| Broken::new(fs, (double.make)()))
+}
+
+/// Returns the script of the shortest history that a check failed on.
+pub(super) fn script_of(check: impl FnOnce() + std::panic::UnwindSafe) -> Vec<String> {
+    let panic = catch_unwind(check).expect_err("the double is found");
+    let message = panic.downcast_ref::<String>().expect("a message");
+    let (_, after) = message.split_once("for seamfs batch:\n").expect("a script");
+    after
+        .lines()
+        .take_while(|line| line.starts_with('{'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Replays a script, each line of which `seamfs batch` answers.
+pub(super) fn replay(script: &[String]) {
+    assert!(!script.is_empty(), "the script has lines");
+    let mut batch = Batch::start(&["-w", "memory:"]);
+    for line in script {
+        let answer = batch.send(line);
+        let answers = answer["parallel"]
+            .as_array()
+            .cloned()
+            .unwrap_or(vec![answer]);
+        for answer in answers {
+            assert!(answer["session"].is_string(), "{line} is no call: {answer}");
+            assert_ne!(answer["code"], "FS_INVALID_ARGUMENT", "{line}");
+        }
+    }
+    assert_eq!(batch.finish(), 0);
+}
+
+#[test]
+fn a_broken_double_is_found_and_its_history_shrinks_to_a_script() {
+    for name in ["ignores the guard of an edit", "drops a byte order mark"] {
+        let script = script_of(|| drop(check(|| broken(name))));
+        assert!(script.len() <= 8, "{name} shrank to {script:?}");
+        replay(&script);
+    }
 }

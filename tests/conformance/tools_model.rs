@@ -13,6 +13,7 @@ use seamfs::core::conformance::{Deed, Subject};
 use seamfs::{ErrorCode, FileSystemExt, ToolResult, Version, Workspace};
 use serde_json::{Value, json};
 
+use super::model;
 use super::subjects::GROUNDS;
 
 const FILES: &[&str] = &["tools/a", "tools/folder/b"];
@@ -587,10 +588,11 @@ impl fmt::Display for Histogram {
 }
 
 fn check(name: &str) {
-    let ground = GROUNDS
-        .iter()
-        .find(|ground| ground.name == name)
-        .expect("a file system");
+    let ground = GROUNDS.iter().find(|ground| ground.name == name);
+    check_over(name, ground.expect("a file system").make);
+}
+
+fn check_over(name: &str, make: impl Fn() -> Subject) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -607,14 +609,12 @@ fn check(name: &str) {
             *counts.0.entry(step.kind()).or_default() += 1;
         }
         drop(counts);
-        runtime
-            .block_on(replay((ground.make)(), &steps))
-            .map_err(|failure| {
-                TestCaseError::fail(format!(
-                    "{failure}\nfor seamfs batch:\n{}\n",
-                    script(&steps)
-                ))
-            })
+        runtime.block_on(replay(make(), &steps)).map_err(|failure| {
+            TestCaseError::fail(format!(
+                "{failure}\nfor seamfs batch:\n{}\n",
+                script(&steps)
+            ))
+        })
     });
     if let Err(failure) = outcome {
         panic!("{failure}");
@@ -643,4 +643,12 @@ fn calls_over_the_strict_double_agree_with_the_policy() {
 #[test]
 fn calls_over_local_agree_with_the_policy() {
     check("Local");
+}
+
+#[test]
+fn a_broken_double_is_found_and_its_calls_shrink_to_a_script() {
+    let name = "ignores the guard of a write";
+    let script = model::script_of(|| check_over(name, || model::broken(name)));
+    assert!(script.len() <= 8, "{name} shrank to {script:?}");
+    model::replay(&script);
 }
