@@ -286,6 +286,21 @@ impl WindowScanner {
         }
     }
 
+    /// Creates a scanner that begins at the first byte of a line, the ones before it unseen.
+    pub(super) fn starting_at(spec: WindowSpec, line: u64) -> Self {
+        let mut scanner = Self::new(spec);
+        if line > 1 {
+            scanner.number = line;
+            scanner.mark = Mark::Absent;
+        }
+        scanner
+    }
+
+    /// Returns whether the window holds all that it will, whatever follows.
+    pub fn is_full(&self) -> bool {
+        !self.open
+    }
+
     /// Scans the next chunk.
     pub fn push(&mut self, mut chunk: &[u8]) {
         while let (Mark::Matched(matched), Some((&first, rest))) = (&self.mark, chunk.split_first())
@@ -308,27 +323,45 @@ impl WindowScanner {
 
     /// Ends the file and returns the window.
     pub fn finish(mut self) -> Window {
-        if let Mark::Matched(matched) = self.mark {
-            self.scan(&BOM[..matched]);
-        }
+        self.end_mark();
         let final_newline = self.line.len == 0 && self.number > 1;
-        if self.line.len > 0 {
+        let whole = Window {
+            lines: Vec::new(),
+            total_lines: self.number - u64::from(self.line.len == 0),
+            next_offset: None,
+            partial: false,
+            final_newline,
+            bom: matches!(self.mark, Mark::Present),
+        };
+        self.finish_within(whole, true)
+    }
+
+    /// Returns the window of a file of which everything but the lines is known.
+    pub(super) fn finish_within(mut self, whole: Window, at_end: bool) -> Window {
+        self.end_mark();
+        if at_end && self.line.len > 0 {
             self.end_line();
         }
-        let total_lines = self.number - 1;
+        let total_lines = whole.total_lines;
         let shown_to = self
             .lines
             .last()
             .map_or(self.spec.offset - 1, |line| line.number);
-        let whole = self.lines.len() as u64 == total_lines
+        let all = self.lines.len() as u64 == total_lines
             && self.lines.iter().all(|line| line.cut.is_none());
         Window {
             next_offset: (shown_to < total_lines).then_some(shown_to + 1),
-            partial: !whole,
+            partial: !all,
             lines: self.lines,
-            total_lines,
-            final_newline,
-            bom: matches!(self.mark, Mark::Present),
+            ..whole
+        }
+    }
+
+    /// Takes what looked like the start of a byte order mark for text.
+    fn end_mark(&mut self) {
+        if let Mark::Matched(matched) = self.mark {
+            self.mark = Mark::Absent;
+            self.scan(&BOM[..matched]);
         }
     }
 

@@ -9,6 +9,7 @@ pub mod decode;
 pub mod diagnose;
 pub mod diff;
 pub mod insert;
+pub mod line_index;
 pub mod line_map;
 pub mod line_set;
 pub mod lines;
@@ -26,6 +27,7 @@ pub use decode::{NotText, StreamDecoder, Text};
 pub use diagnose::{Diagnosis, DiagnosisKind, diagnose};
 pub use diff::{Diff, DiffLine, DiffLineKind, Hunk, Rendered};
 pub use insert::{InsertOutOfRange, Insertion, plan_insert};
+pub use line_index::{LineIndex, LineIndexer, LineSpan};
 pub use line_map::{LineMap, count_lines};
 pub use line_set::LineSet;
 pub use lines::{
