@@ -14,6 +14,7 @@ mod look;
 mod mutate;
 mod read;
 mod result;
+mod scan;
 mod scope;
 mod tool;
 mod toolbox;

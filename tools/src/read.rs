@@ -5,19 +5,18 @@ use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use seamfs_core::cas::not_text;
 use seamfs_core::gate::{GateFacts, Part, Shown};
 use seamfs_core::options::Purpose;
-use seamfs_core::text::{Line, StreamDecoder, Window, WindowScanner, WindowSpec};
-use seamfs_core::{ErrorCode, FsError, Operation, ReadOptions, Result, Target, Version};
+use seamfs_core::text::{Line, Window, WindowSpec};
+use seamfs_core::{Operation, Result, Target, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Integer, invalid};
 use crate::cards::{CallKind, Presentation};
-use crate::kept::{Keeper, Kept};
 use crate::result::{ToolError, ToolOutput, with_notes};
-use crate::scope::{Place, Scope};
+use crate::scan::{Scan, scan};
+use crate::scope::Scope;
 use crate::tool::{
     Annotations, Tool, ToolSpec, input_schema, output_schema, positive_option, unknown_option,
 };
@@ -174,49 +173,6 @@ impl Read {
             max_line_chars: self.max_line_chars,
         })
     }
-}
-
-/// What one pass over a file found.
-pub(crate) struct Scan {
-    pub(crate) window: Window,
-    pub(crate) version: Version,
-    /// What of the bytes is kept.
-    pub(crate) kept: Kept,
-    pub(crate) bytes: u64,
-}
-
-/// Reads a file once, in memory bounded by the window, judging and counting all of it.
-pub(crate) async fn scan(scope: &Scope, place: &Place, spec: WindowSpec) -> Result<Scan> {
-    let target = place.target();
-    let at = |error: FsError| error.at(target.display()).during(Operation::Read);
-    let options = ReadOptions::default().in_context(scope.context());
-    let mut body = scope.fs().read(target, options).await?.body;
-    let mut scanner = WindowScanner::new(spec);
-    let mut decoder = StreamDecoder::new();
-    let mut keeper = Keeper::of(&body, scope.outlines());
-    let mut bytes = 0;
-    while let Some(piece) = body.next().await.map_err(at)? {
-        scope.context().check().map_err(at)?;
-        decoder
-            .push(&piece)
-            .map_err(|reason| at(not_text(reason)))?;
-        scanner.push(&piece);
-        bytes += piece.len() as u64;
-        keeper.push(&piece);
-    }
-    decoder.finish().map_err(|reason| at(not_text(reason)))?;
-    let version = body.version().ok_or_else(|| {
-        at(FsError::new(
-            ErrorCode::IoError,
-            "the read ended without a version",
-        ))
-    })?;
-    Ok(Scan {
-        window: scanner.finish(),
-        version,
-        kept: keeper.finish(),
-        bytes,
-    })
 }
 
 fn check_offset(target: &Target, offset: u64, total: u64) -> Result<()> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
+use seamfs_core::cache::LineIndexes;
 use seamfs_core::gate::GateFacts;
 use seamfs_core::{Actor, CallContext, Cancellation, ErrorCode, FileSystem, FsError, Gate};
 use serde_json::Value;
@@ -42,6 +43,8 @@ struct Inner {
     gate: Gate,
     tools: Vec<Arc<dyn Tool>>,
     order: Order,
+    /// Where the lines of large files begin, for every session.
+    indexes: Arc<LineIndexes>,
 }
 
 /// Who calls, and from where.
@@ -66,6 +69,7 @@ impl Toolbox {
                 gate,
                 tools: tools.into_iter().map(Arc::from).collect(),
                 order: Order::default(),
+                indexes: Arc::default(),
             }),
         }
     }
@@ -127,6 +131,7 @@ impl Toolbox {
             escalation: None,
             arrival: Some(self.inner.order.arrive(&caller.actor)),
             order: self.inner.order.clone(),
+            indexes: Arc::clone(&self.inner.indexes),
         };
         let task = tokio::spawn(async move {
             let outcome = run(&*tool, &mut scope, arguments).await;

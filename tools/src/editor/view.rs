@@ -16,8 +16,9 @@ use serde_json::json;
 use super::{Arguments, Command, Output, StrReplaceEditor};
 use crate::arguments::{Integer, invalid};
 use crate::cards::{CallKind, Presentation};
-use crate::read::{Scan, scan, shown_lines};
+use crate::read::shown_lines;
 use crate::result::{ToolError, ToolOutput, clip};
+use crate::scan::{Scan, scan};
 use crate::scope::{Place, Scope};
 
 /// How deep a folder is shown.
