@@ -105,7 +105,7 @@ impl Held {
 /// How much one read asks for.
 pub(super) const PIECE: usize = 1 << 20;
 
-fn look(file: &File) -> Result<Stamp> {
+pub(super) fn look(file: &File) -> Result<Stamp> {
     at::look_at_handle(file).map_err(|error| host(error, "look at the open file"))
 }
 

@@ -16,6 +16,7 @@ mod blocking;
 mod error;
 mod folder;
 mod held;
+mod known;
 mod list;
 mod lock;
 mod look;
@@ -56,6 +57,7 @@ use seamfs_core::{
 
 pub use options::{DisplayRoot, Durability, LocalOptions, Mounts, UnknownChoice};
 
+use known::Known;
 use lock::FolderLock;
 use patience::Patience;
 use reap::Swept;
@@ -77,6 +79,7 @@ struct Inner {
     turns: Turns<TargetKey>,
     nameless: Nameless,
     swept: Swept,
+    known: Arc<Known>,
 }
 
 impl Local {
@@ -101,6 +104,7 @@ impl Local {
                 turns: Turns::new(),
                 nameless: Nameless::default(),
                 swept: Swept::default(),
+                known: Arc::default(),
             }),
         })
     }
@@ -285,7 +289,7 @@ impl FileSystem for Local {
 
     async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
         self.hop(Operation::Read, target, move |local, path| {
-            read::read(&local.root, path, &options)
+            read::read(&local.root, &local.known, path, &options)
         })
         .await
     }

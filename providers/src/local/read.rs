@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,24 +14,31 @@ use seamfs_core::{
 
 use super::blocking;
 use super::error::{host, not_regular, too_large};
-use super::held::{Held, PIECE, fill};
+use super::held::{Held, PIECE, fill, look};
+use super::known::Known;
 use super::root::Root;
+use super::stamp::Stamp;
 use super::walk::NoPlace;
 
 /// How often a small file is read again when it changed under the reader.
 const MOST_REREADS: usize = 3;
 
 /// Opens a file and reads its first piece, which is the whole of most.
-pub(super) fn read(root: &Root, path: &RootPath, options: &ReadOptions) -> Result<ReadOutcome> {
+pub(super) fn read(
+    root: &Root,
+    known: &Arc<Known>,
+    path: &RootPath,
+    options: &ReadOptions,
+) -> Result<ReadOutcome> {
     options.context.check()?;
     let held = open(root, path)?;
     let metadata = held.stamp.metadata();
     let body = match &options.range {
-        None => whole(root, path, held, options)?,
+        None => whole(root, known, path, held, options)?,
         Some(range) => {
             let start = range.start.min(held.stamp.size);
             let end = range.end.clamp(start, held.stamp.size.max(start));
-            part(root, path, held, start..end, options)?
+            part(root, known, path, held, start..end, options)?
         }
     };
     Ok(ReadOutcome { metadata, body })
@@ -52,7 +60,13 @@ fn open(root: &Root, path: &RootPath) -> Result<Held> {
 }
 
 /// Returns whole bytes in one piece, or the first one of a stream.
-fn whole(root: &Root, path: &RootPath, held: Held, options: &ReadOptions) -> Result<Body> {
+fn whole(
+    root: &Root,
+    known: &Arc<Known>,
+    path: &RootPath,
+    held: Held,
+    options: &ReadOptions,
+) -> Result<Body> {
     let max_bytes = options.max_bytes;
     check_limit(held.stamp.size, max_bytes)?;
     let mut first = read_piece(&held, held.stamp.size)?;
@@ -73,18 +87,28 @@ fn whole(root: &Root, path: &RootPath, held: Held, options: &ReadOptions) -> Res
     check_limit(first.bytes.len() as u64, max_bytes)?;
     let bytes = Bytes::from(first.bytes);
     if first.end {
-        let version = Some(Version::of(&bytes));
-        return Ok(Body::Whole { bytes, version });
+        let version = Version::of(&bytes);
+        if held.look_again()? == held.stamp {
+            known.note(path, held.stamp, held.seen, &version);
+        }
+        return Ok(Body::Whole {
+            bytes,
+            version: Some(version),
+        });
     }
     let mut hasher = ContentHasher::new();
     hasher.update(&bytes);
     Ok(Body::Stream(Box::new(FileStream {
         offset: bytes.len() as u64,
-        size: held.stamp.size,
+        stamp: held.stamp,
         delivered: bytes.len() as u64,
         ready: Some(bytes),
         display: root.namespace.display(path),
-        left: None,
+        extent: Extent::Whole {
+            path: path.clone(),
+            seen: held.seen,
+            known: Arc::clone(known),
+        },
         max_bytes,
         context: options.context.clone(),
         state: State::Open(held.file, Box::new(hasher)),
@@ -102,9 +126,11 @@ fn read_piece(held: &Held, size: u64) -> Result<First> {
     Ok(First { bytes, end })
 }
 
-/// Returns a range of bytes, in one piece or as a stream; a range has no version.
+/// Returns a range of bytes, in one piece or as a stream; it has a version when the file still is
+/// as it was when it was read whole.
 fn part(
     root: &Root,
+    known: &Known,
     path: &RootPath,
     held: Held,
     range: Range<u64>,
@@ -118,19 +144,20 @@ fn part(
         fill(&held.file, &mut bytes, range.start, most, held.stamp.size).map_err(unreadable)?;
     let bytes = Bytes::from(bytes);
     let left = length - bytes.len() as u64;
+    let mut version = known.version(path, &held.stamp);
     if end || left == 0 {
-        return Ok(Body::Whole {
-            bytes,
-            version: None,
-        });
+        if version.is_some() && held.look_again()? != held.stamp {
+            version = None;
+        }
+        return Ok(Body::Whole { bytes, version });
     }
     Ok(Body::Stream(Box::new(FileStream {
         offset: range.start + bytes.len() as u64,
-        size: held.stamp.size,
+        stamp: held.stamp,
         delivered: bytes.len() as u64,
         ready: Some(bytes),
         display: root.namespace.display(path),
-        left: Some(left),
+        extent: Extent::Part { left, version },
         max_bytes: None,
         context: options.context.clone(),
         state: State::Open(held.file, Box::default()),
@@ -154,14 +181,29 @@ struct FileStream {
     delivered: u64,
     /// Where the next piece begins.
     offset: u64,
-    /// The size of the file when it was opened.
-    size: u64,
-    /// How many bytes of a range are still to come; none for a whole file.
-    left: Option<u64>,
+    /// The file as it was when it was opened.
+    stamp: Stamp,
+    extent: Extent,
     max_bytes: Option<u64>,
     context: CallContext,
     display: String,
     state: State,
+}
+
+/// How much of the file is delivered, and how that is named.
+enum Extent {
+    Whole {
+        path: RootPath,
+        /// When the file was opened.
+        seen: SystemTime,
+        known: Arc<Known>,
+    },
+    Part {
+        /// How many bytes are still to come.
+        left: u64,
+        /// The version of the file under its stamp.
+        version: Option<Version>,
+    },
 }
 
 enum State {
@@ -181,28 +223,34 @@ impl ByteStream for FileStream {
         else {
             return Ok(None);
         };
-        let most = self.left.map_or(PIECE, |left| {
-            usize::try_from(left).unwrap_or(usize::MAX).min(PIECE)
-        });
-        let (offset, size) = (self.offset, self.size);
+        let (most, hashed) = match self.extent {
+            Extent::Whole { .. } => (PIECE, true),
+            Extent::Part { left, .. } => (
+                usize::try_from(left).unwrap_or(usize::MAX).min(PIECE),
+                false,
+            ),
+        };
+        let (offset, stamp) = (self.offset, self.stamp);
         let context = self.context.clone();
         let read = blocking::run(move || {
             context.check()?;
             let (mut hasher, mut bytes) = (hasher, Vec::new());
-            fill(&file, &mut bytes, offset, most, size).map_err(unreadable)?;
-            hasher.update(&bytes);
-            Ok((file, hasher, Bytes::from(bytes)))
+            fill(&file, &mut bytes, offset, most, stamp.size).map_err(unreadable)?;
+            if hashed {
+                hasher.update(&bytes);
+            }
+            let unmoved = bytes.is_empty() && look(&file)? == stamp;
+            Ok((file, hasher, Bytes::from(bytes), unmoved))
         });
-        let (file, hasher, bytes) = read.await.map_err(|error| self.place(error))?;
+        let (file, hasher, bytes, unmoved) = read.await.map_err(|error| self.place(error))?;
         self.delivered += bytes.len() as u64;
         self.offset += bytes.len() as u64;
         check_limit(self.delivered, self.max_bytes).map_err(|error| self.place(error))?;
-        if let Some(left) = &mut self.left {
+        if let Extent::Part { left, .. } = &mut self.extent {
             *left -= bytes.len() as u64;
         }
         if bytes.is_empty() {
-            let whole = self.left.is_none();
-            self.state = State::Ended(whole.then(|| Version::from_hash(hasher.finish())));
+            self.state = State::Ended(self.version_at_end(&hasher, unmoved));
             return Ok(None);
         }
         self.state = State::Open(file, hasher);
@@ -218,6 +266,20 @@ impl ByteStream for FileStream {
 }
 
 impl FileStream {
+    /// Names what was delivered; `unmoved` says that the file still bears its stamp.
+    fn version_at_end(&self, hasher: &ContentHasher, unmoved: bool) -> Option<Version> {
+        match &self.extent {
+            Extent::Whole { path, seen, known } => {
+                let version = Version::from_hash(hasher.finish());
+                if unmoved {
+                    known.note(path, self.stamp, *seen, &version);
+                }
+                Some(version)
+            }
+            Extent::Part { version, .. } => version.clone().filter(|_| unmoved),
+        }
+    }
+
     fn place(&self, error: FsError) -> FsError {
         error.at(&self.display).during(Operation::Read)
     }

@@ -21,6 +21,7 @@ mod mutations;
 mod permissions;
 mod processes;
 mod races;
+mod windows;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
