@@ -20,6 +20,9 @@ use super::{Object, not_regular, path_of, too_large};
 /// The largest object, in bytes, that is read into memory at once: 8 MiB.
 const WHOLE_LIMIT: u64 = 8 << 20;
 
+/// No object is as large, in bytes, and some stores refuse a range that names more.
+const BEYOND: u64 = i64::MAX as u64;
+
 /// How often a read whose body broke off is begun anew.
 const READ_ATTEMPTS: usize = 3;
 
@@ -105,20 +108,26 @@ impl Object {
         options: &ReadOptions,
     ) -> Result<ReadOutcome> {
         let key = self.key_of(target);
+        let range = range.start..range.end.min(BEYOND);
         if range.start >= range.end {
             return self.read_nothing(target, &key, options).await;
         }
+        let cached = self.cached(target);
         let get = GetOptions {
-            range: Some(GetRange::Bounded(range)),
+            range: Some(GetRange::Bounded(range.clone())),
+            if_none_match: cached.as_ref().and_then(|seen| seen.extra.e_tag.clone()),
             ..GetOptions::default()
         };
-        let result = match self.request(&key, get, &options.context).await {
-            Ok(result) => result,
-            // An empty object has no range at all.
-            Err(fault) if fault.kind == Kind::Range => {
+        let result = match (self.request(&key, get, &options.context).await, cached) {
+            (Ok(result), _) => result,
+            (Err(fault), Some(seen)) if fault.kind == Kind::NotModified => {
+                return self.part_of(seen, range, options);
+            }
+            (Err(fault), _) if fault.kind == Kind::Range => {
+                // An empty object has no range at all.
                 return self.read_nothing(target, &key, options).await;
             }
-            Err(fault) => return Err(fault.into_error()),
+            (Err(fault), _) => return Err(fault.into_error()),
         };
         let wanted = result.range.end - result.range.start;
         check_size(wanted, options)?;
@@ -161,7 +170,20 @@ impl Object {
 
     fn whole(&self, seen: Seen, options: &ReadOptions) -> Result<ReadOutcome> {
         let size = seen.snapshot.bytes.len() as u64;
-        check_size(size, options)?;
+        self.part_of(seen, 0..size, options)
+    }
+
+    /// Answers a read from content that the store has just said is still there.
+    fn part_of(
+        &self,
+        seen: Seen,
+        range: std::ops::Range<u64>,
+        options: &ReadOptions,
+    ) -> Result<ReadOutcome> {
+        let all = seen.snapshot.bytes;
+        let size = all.len() as u64;
+        let (start, end) = (range.start.min(size), range.end.min(size));
+        check_size(end - start, options)?;
         let version = seen.snapshot.version;
         Ok(ReadOutcome {
             metadata: Metadata {
@@ -171,7 +193,7 @@ impl Object {
                 ..Metadata::of(FileKind::File)
             },
             body: Body::Whole {
-                bytes: seen.snapshot.bytes,
+                bytes: all.slice(start as usize..end as usize),
                 version: Some(version),
             },
         })

@@ -187,6 +187,19 @@ impl Remote {
         token.filter(|token| !token.is_empty()).map(str::to_owned)
     }
 
+    /// Returns the token to send for a version; none when this store can never have given it.
+    ///
+    /// Text that is no ETag, or no generation, would be refused as a bad request and not as a
+    /// condition that does not hold.
+    pub(super) fn token_to_send(&self, version: &Version) -> Option<String> {
+        let token = version.token()?;
+        let fits = match self.tokens {
+            TokenKind::ETag => is_opaque(weak_part(token).unwrap_or(token)),
+            TokenKind::Generation => token.bytes().all(|byte| byte.is_ascii_digit()),
+        };
+        fits.then(|| token.to_owned())
+    }
+
     /// Returns the version of an object that was not read, where the store names its content.
     pub(super) fn version_unread(&self, meta: &ObjectMeta) -> Option<Version> {
         self.token(meta.e_tag.as_deref(), meta.version.as_deref())
@@ -241,6 +254,17 @@ fn bare(e_tag: &str) -> &str {
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'))
         .unwrap_or(e_tag)
+}
+
+/// Returns what a weak ETag has between its quotes.
+fn weak_part(token: &str) -> Option<&str> {
+    token.strip_prefix("W/\"")?.strip_suffix('"')
+}
+
+/// Returns whether text may stand between the quotes of an ETag (RFC 9110, section 8.8.3).
+fn is_opaque(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte == 0x21 || matches!(byte, 0x23..=0x7E))
 }
 
 /// Spells a token as an ETag; a weak one has kept its quotes.

@@ -112,7 +112,7 @@ impl Object {
             .filter(|seen| version.certifies(&seen.snapshot.version));
         let mut token = match &known {
             Some(seen) => token_of(&seen.snapshot.version),
-            None => token_of(version),
+            None => self.0.remote.token_to_send(version),
         };
         let mut refusals = Refusals::default();
         loop {
