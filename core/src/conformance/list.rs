@@ -202,6 +202,7 @@ macro_rules! __each_claim {
                 r3_a_range_is_cut_at_the_end_of_the_file [Content];
                 r3_an_empty_range_delivers_nothing [Content];
                 r4_a_version_that_comes_with_a_range_is_the_whole_files [Content];
+                r4_a_range_of_changed_bytes_never_comes_with_the_version_before [Writable];
             }
             listings {
                 r5_children_come_in_byte_order_of_their_names [Content];

@@ -1,6 +1,7 @@
 //! Claims on ranges of a read: exactly these bytes, cut at the file's end.
 
 use super::check::{ensure, same_bytes};
+use super::outside::Deed;
 use super::scratch::Scratch;
 use super::{ClaimResult, Verdict};
 use crate::error::Result;
@@ -8,7 +9,7 @@ use crate::ext::FileSystemExt;
 use crate::fs::FileSystem;
 use crate::options::ReadOptions;
 use crate::target::Target;
-use crate::version::Version;
+use crate::version::{Expected, Version};
 use std::ops::Range;
 
 async fn part(
@@ -98,6 +99,48 @@ pub(super) async fn r4_a_version_that_comes_with_a_range_is_the_whole_files(
                 .is_none_or(|version| version.certifies(&whole)),
             "{range:?} came with {version:?}, the file has {whole}"
         );
+    }
+    Ok(Verdict::Held)
+}
+
+pub(super) async fn r4_a_range_of_changed_bytes_never_comes_with_the_version_before(
+    fs: &dyn FileSystem,
+    scratch: &Scratch,
+) -> ClaimResult {
+    // Large enough to be worth an index, and of one size, so that only the bytes tell.
+    let content = |letter: &str| letter.repeat(400_000);
+    let (target, mut before) = scratch.put(fs, "file", content("a")).await?;
+    for letter in ["b", "c", "d"] {
+        fs.read_all(&target).await?;
+        part(fs, &target, 10..20).await?;
+        match (scratch.outside(), letter) {
+            (Some(outside), "c") => {
+                let (path, bytes) = (&*scratch.path("file"), content(letter));
+                let bytes = bytes.as_bytes();
+                // Hands that cannot do it leave the bytes, and then there is nothing to notice.
+                if outside
+                    .act(Deed::PutKeepingTimes { path, bytes })
+                    .await
+                    .is_err()
+                {
+                    continue;
+                }
+            }
+            _ => {
+                fs.write_all(&target, content(letter).into(), Expected::Any)
+                    .await?;
+            }
+        }
+        let (bytes, version) = part(fs, &target, 399_990..400_000).await?;
+        same_bytes(letter, &bytes, &content(letter).as_bytes()[..10])?;
+        let after = fs.read_all(&target).await?.version;
+        ensure!(
+            version
+                .as_ref()
+                .is_none_or(|version| version.certifies(&after) && !version.certifies(&before)),
+            "bytes of {after} came with {version:?}, after {before}"
+        );
+        before = after;
     }
     Ok(Verdict::Held)
 }

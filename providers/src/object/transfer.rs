@@ -206,6 +206,9 @@ impl Object {
         if self.look(&destination, context).await?.is_some() {
             return Err(cas::already_exists().at(to.display()));
         }
+        if let Expected::Version(_) = &options.destination {
+            return Err(cas::gone().at(to.display()));
+        }
         let (old, new) = (
             self.0.keys.beneath_folder(source),
             self.0.keys.beneath_folder(&destination),

@@ -6,7 +6,8 @@
 mod reference;
 mod run;
 mod script;
+mod splice;
 mod step;
 
-pub use run::{Histogram, check};
+pub use run::{Histogram, check, check_cases};
 pub use step::{Content, Guard, Name, Step};

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use super::reference::{Guarded, Reference, Refused};
+use super::reference::{Guarded, Offer, Reference, Refused};
 use super::script::script;
 use super::step::{CONTENTS, Guard, NAMES, NEW, Name, OLD, Step, history};
+use crate::capabilities::Guarding;
 use crate::conformance::{Deed, Failure, Outside, Subject};
 use crate::error::{ErrorCode, Result as FsResult};
 use crate::ext::FileSystemExt;
@@ -60,12 +61,20 @@ impl fmt::Display for Histogram {
 
 /// Compares random histories over a file system with the reference model.
 ///
-/// `PROPTEST_CASES` says how many histories; each has a file system of its own. It must have
-/// folders and the guards.
+/// `PROPTEST_CASES` says how many histories; each has a file system of its own. It must offer the
+/// guards; folders may be real or prefixes, and what goes away may be guarded or not.
 ///
 /// # Panics
 /// When a history fails, with the shortest that was found and its script for `seamfs batch`.
 pub fn check(make: impl Fn() -> Subject) -> Histogram {
+    check_cases(Config::default().cases, make)
+}
+
+/// Compares this many histories, each over a file system of its own, as [`check`] does.
+///
+/// # Panics
+/// As [`check`].
+pub fn check_cases(cases: u32, make: impl Fn() -> Subject) -> Histogram {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -73,6 +82,7 @@ pub fn check(make: impl Fn() -> Subject) -> Histogram {
         .expect("a runtime starts");
     let histogram = Mutex::new(Histogram::default());
     let mut runner = TestRunner::new(Config {
+        cases,
         failure_persistence: None,
         ..Config::default()
     });
@@ -102,10 +112,14 @@ fn count(histogram: &Mutex<Histogram>, steps: &[Step]) {
 }
 
 async fn replay(subject: &Subject, steps: &[Step]) -> Result<(), Failure> {
+    let can = subject.fs().capabilities(None);
     let mut world = World {
         fs: Arc::clone(subject.fs()),
         outside: subject.outside().cloned(),
-        reference: Reference::default(),
+        reference: Reference::new(Offer {
+            hierarchy: can.hierarchy,
+            guarded_remove: can.guarded_remove != Guarding::None,
+        }),
         seen: BTreeMap::new(),
     };
     for (number, step) in steps.iter().enumerate() {

@@ -138,6 +138,8 @@ doubles! {
     "guesses versions in stat": GuessesVersions => v4_versions_from_every_source_guard;
     "makes a version of a range": VersionsOfRanges
         => r4_a_version_that_comes_with_a_range_is_the_whole_files;
+    "names ranges by the version first seen": RangesByFirstVersion::default()
+        => r4_a_range_of_changed_bytes_never_comes_with_the_version_before;
     // Bytes.
     "rewrites line endings": RewritesEndings
         => w3_content_is_stored_verbatim e5_line_feeds_match_crlf_which_stays

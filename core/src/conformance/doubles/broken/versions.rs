@@ -1,5 +1,8 @@
 //! Faults of versions: forgotten, made of the wrong bytes, or looked up too late.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use tokio::task::yield_now;
 
 use super::fault::prelude::*;
@@ -124,6 +127,40 @@ pub(super) struct VersionsOfRanges;
 impl Fault for VersionsOfRanges {
     async fn read(&self, fs: &Inner, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
         read_as(fs, target, options, Version::of).await
+    }
+}
+
+/// Remembers the version of the first whole read and gives every range that one.
+#[derive(Debug, Default)]
+pub(super) struct RangesByFirstVersion(Mutex<HashMap<TargetKey, Version>>);
+
+impl RangesByFirstVersion {
+    fn first(&self, target: &Target, version: Option<Version>) -> Option<Version> {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match version {
+            Some(version) => Some(first.entry(target.key().clone()).or_insert(version).clone()),
+            None => first.get(target.key()).cloned(),
+        }
+    }
+}
+
+#[async_trait]
+impl Fault for RangesByFirstVersion {
+    async fn read(&self, fs: &Inner, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
+        let part = options.range.is_some();
+        let mut outcome = fs.read(target, options).await?;
+        let read = outcome.body.collect().await?;
+        let version = match part {
+            true => self.first(target, None),
+            false => self
+                .first(target, Some(read.version.clone()))
+                .and(Some(read.version)),
+        };
+        outcome.body = Body::Whole {
+            bytes: read.bytes,
+            version,
+        };
+        Ok(outcome)
     }
 }
 
