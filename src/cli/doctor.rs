@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use seamfs::core::conformance::{self, Report, Scratch, Verdict};
 use seamfs::core::{FileSystem, StatOptions};
-use seamfs::{FileSystemExt, FsError, Workspace};
+use seamfs::providers::Object;
+use seamfs::providers::object::Conditions;
+use seamfs::{CallContext, FileSystemExt, FsError, Workspace};
 use serde_json::Value;
 
 use super::{Outcome, key_value, show};
@@ -27,14 +30,14 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) async fn run(args: DoctorArgs) -> Outcome {
-    let workspace = match open(&args).await {
-        Ok(workspace) => workspace,
+    let patient = match open(&args).await {
+        Ok(patient) => patient,
         Err(error) => {
             show::error(&error.to_string());
             return Outcome::Usage;
         }
     };
-    let fs = &**workspace.fs();
+    let fs = &*patient.fs;
     // Listened for before anything is put, so that no signal finds nobody.
     let interrupted = match Interruption::listen() {
         Ok(interruption) => interruption.wait(),
@@ -53,6 +56,10 @@ pub(crate) async fn run(args: DoctorArgs) -> Outcome {
     show::line(&format!(
         "{fs}: every claim runs in {folder}, which is removed afterwards."
     ));
+    // What a store keeps is known once it was tried, and the capabilities say it then.
+    if let Some(object) = &patient.object {
+        show_conditions(object).await;
+    }
     show_capabilities(fs);
     let scratch = Scratch::new(&*folder);
     let reports = tokio::select! {
@@ -72,7 +79,19 @@ pub(crate) async fn run(args: DoctorArgs) -> Outcome {
     }
 }
 
-async fn open(args: &DoctorArgs) -> Result<Workspace, FsError> {
+/// What is examined: a file system, and the object store that it is, where it is one.
+struct Patient {
+    fs: Arc<dyn FileSystem>,
+    object: Option<Object>,
+}
+
+async fn open(args: &DoctorArgs) -> Result<Patient, FsError> {
+    if let Some(object) = open_object(args).transpose()? {
+        return Ok(Patient {
+            fs: Arc::new(object.clone()),
+            object: Some(object),
+        });
+    }
     let mut builder = Workspace::builder().rules([]);
     for (key, value) in &args.options {
         builder = builder.option(key, value);
@@ -80,7 +99,29 @@ async fn open(args: &DoctorArgs) -> Result<Workspace, FsError> {
     if let Some(durability) = &args.durability {
         builder = builder.option("durability", durability);
     }
-    builder.open(&args.workspace).await
+    let workspace = builder.open(&args.workspace).await?;
+    Ok(Patient {
+        fs: Arc::clone(workspace.fs()),
+        object: None,
+    })
+}
+
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+fn open_object(args: &DoctorArgs) -> Option<Result<Object, FsError>> {
+    let (scheme, _) = args.workspace.split_once(':')?;
+    let known = seamfs::providers::object::SCHEMES;
+    if !known.contains(&&*scheme.to_ascii_lowercase()) {
+        return None;
+    }
+    let durability = args.durability.iter();
+    let durability = durability.map(|value| ("durability".to_owned(), value.clone()));
+    let options = args.options.iter().cloned().chain(durability);
+    Some(Object::connect(&args.workspace, options))
+}
+
+#[cfg(not(any(feature = "s3", feature = "gcs", feature = "azure")))]
+fn open_object(_: &DoctorArgs) -> Option<Result<Object, FsError>> {
+    None
 }
 
 /// Names a folder that nobody can have guessed, and sees that it is not there.
@@ -151,6 +192,33 @@ impl Interruption {
     #[cfg(not(unix))]
     async fn wait(self) {
         let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// Shows which conditions of a write the store was found to keep, and how that is known.
+async fn show_conditions(object: &Object) {
+    let known = match object.conditions() {
+        Conditions::Probe => "tried with a scratch object",
+        Conditions::Trust => "taken to be kept, not tried",
+        Conditions::Refuse => "not to be used, says the operator",
+    };
+    show::line(&format!("\nConditional writes: {known}"));
+    match object.support(&CallContext::default()).await {
+        Err(error) => {
+            show::line(&format!("  could not be tried: {error}"));
+        }
+        Ok(support) => {
+            for (condition, kept) in [
+                ("create", support.create),
+                ("replace a version", support.update),
+            ] {
+                let kept = match kept {
+                    true => "kept",
+                    false => "not kept, so writes under this guard are refused",
+                };
+                show::line(&format!("  {condition:<18} {kept}"));
+            }
+        }
     }
 }
 

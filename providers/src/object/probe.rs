@@ -78,6 +78,11 @@ fn guarding(kept: bool) -> Guarding {
 }
 
 impl Object {
+    /// Returns what the operator, or the store's own host name, says of its conditional writes.
+    pub fn conditions(&self) -> Conditions {
+        self.0.conditions
+    }
+
     /// Returns which conditions the store keeps; the first call may try them out.
     ///
     /// The trial writes one scratch object beneath the root and removes it.
