@@ -9,9 +9,7 @@ mod contract;
 mod field;
 mod ledger;
 mod mcp;
-#[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
 mod object;
 mod sandbox;
-#[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
 mod servers;
 mod support;

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use seamfs::core::conformance::claims;
 
+use crate::servers::{self, BUCKET, Server};
+
 fn doctor(workspace: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seamfs"));
     command
@@ -114,4 +116,50 @@ fn doctor_runs_on_memory_too() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0));
+}
+
+fn doctor_of(server: &Server, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seamfs"));
+    command.args(["doctor", &format!("s3://{BUCKET}/some/where")]);
+    for (key, value) in server.s3_options() {
+        command.args(["-o", &format!("{key}={value}")]);
+    }
+    let output = command.args(more).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), text)
+}
+
+#[test]
+fn doctor_tells_which_conditions_an_object_store_keeps() {
+    let sound = servers::s3();
+    let (code, text) = doctor_of(&sound, &[]);
+    assert_eq!(code, Some(0), "{text}");
+    for line in [
+        "Conditional writes: tried with a scratch object",
+        "  create             kept",
+        "  replace a version  kept",
+        "  compare and swap   atomic",
+        " 0 failed",
+    ] {
+        assert!(text.contains(line), "{line} is missing: {text}");
+    }
+    assert_eq!(sound.store.keys(), Vec::<String>::new());
+    let (code, text) = doctor_of(&sound, &["-o", "conditions=trust"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("taken to be kept, not tried"), "{text}");
+
+    let heedless = servers::s3();
+    heedless.store.ignore_conditions();
+    let (code, text) = doctor_of(&heedless, &[]);
+    for line in [
+        "  create             not kept",
+        "  replace a version  not kept",
+        "  compare and swap   none",
+        // No edit is certain there, not even one without a guard.
+        "FAILED   E4     arguments mean themselves: a call failed that should succeed: FS_UNSUPPORTED",
+    ] {
+        assert!(text.contains(line), "{line} is missing: {text}");
+    }
+    assert_eq!(code, Some(1), "{text}");
+    assert_eq!(heedless.store.keys(), Vec::<String>::new());
 }

@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs::core::conformance::{Deed, Outside, Unable};
 use seamfs::core::{RemoveOptions, TransferOptions};
-use seamfs::providers::Memory;
+use seamfs::providers::{Memory, Object};
 use seamfs::{Expected, FileSystem, FileSystemExt, Result};
+
+use crate::servers::{BUCKET, Server};
 
 /// Somebody with a handle of their own on a [`Memory`].
 ///
@@ -64,6 +66,54 @@ impl Outside for MemoryHands {
 
     async fn reopen(&self) -> Option<Arc<dyn FileSystem>> {
         Some(Arc::new(self.0.clone()))
+    }
+}
+
+/// Somebody with a client of their own on an S3 server, which knows nothing of us.
+#[derive(Debug)]
+pub(crate) struct S3Hands(pub(crate) Server);
+
+impl S3Hands {
+    /// Opens the server's bucket.
+    pub(crate) fn open(&self) -> Object {
+        let url = format!("s3://{BUCKET}");
+        Object::connect(&url, self.0.s3_options()).expect("the options are right")
+    }
+}
+
+#[async_trait]
+impl Outside for S3Hands {
+    async fn act(&self, deed: Deed<'_>) -> Result<(), Unable> {
+        let store = &self.0.store;
+        let missing = |path| Unable(format!("there is no {path}"));
+        match deed {
+            Deed::Put { path, bytes } => store.put_foreign(path, bytes),
+            Deed::PutKeepingTimes { path, bytes } => {
+                store.bytes(path).ok_or_else(|| missing(path))?;
+                store.put_foreign(path, bytes);
+            }
+            Deed::Touch { path } => {
+                let bytes = store.bytes(path).ok_or_else(|| missing(path))?;
+                store.put_foreign(path, bytes);
+            }
+            Deed::Remove { path } => {
+                store
+                    .remove(path)
+                    .then_some(())
+                    .ok_or_else(|| missing(path))?;
+            }
+            Deed::PutRaw { folder, name } => {
+                let name = std::str::from_utf8(name);
+                let name = name.map_err(|_| Unable("keys are UTF-8".to_owned()))?;
+                store.put_foreign(&format!("{folder}/{name}"), "raw");
+            }
+            other => return Err(Unable(format!("a bucket has no {other:?}"))),
+        }
+        Ok(())
+    }
+
+    async fn reopen(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(self.open()))
     }
 }
 

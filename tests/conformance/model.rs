@@ -1,12 +1,12 @@
-//! The state machine of the kit over every file system with folders and outside hands.
+//! The state machine of the kit over every file system with outside hands.
 
 use std::panic::catch_unwind;
 
 use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::doubles::broken::{Broken, doubles};
-use seamfs::core::conformance::model::{Histogram, check};
+use seamfs::core::conformance::model::{Histogram, check, check_cases};
 
-use super::subjects::GROUNDS;
+use super::subjects::{GROUNDS, S3};
 use crate::support::Batch;
 
 fn make(name: &str) -> fn() -> Subject {
@@ -16,8 +16,18 @@ fn make(name: &str) -> fn() -> Subject {
         .make
 }
 
+/// Returns how many histories are run: as many as `PROPTEST_CASES` says, and without it fewer where
+/// each step is several requests over HTTP.
+pub(super) fn cases(name: &str) -> u32 {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    match name {
+        S3 if !asked => 48,
+        _ => proptest::test_runner::Config::default().cases,
+    }
+}
+
 fn histories_agree(name: &str) {
-    let histogram: Histogram = check(make(name));
+    let histogram: Histogram = check_cases(cases(name), make(name));
     eprintln!("{name}: {histogram}");
     // Few histories may be unlucky; many are not.
     assert!(
@@ -86,4 +96,9 @@ fn a_broken_double_is_found_and_its_history_shrinks_to_a_script() {
         assert!(script.len() <= 8, "{name} shrank to {script:?}");
         replay(&script);
     }
+}
+
+#[test]
+fn histories_over_s3_agree_with_the_model() {
+    histories_agree(S3);
 }

@@ -7,7 +7,11 @@ use seamfs::core::conformance::doubles::Strict;
 use seamfs::providers::{Memory, Object};
 
 use super::from_scratch::Flat;
-use super::hands::MemoryHands;
+use super::hands::{MemoryHands, S3Hands};
+use crate::servers;
+
+/// The name of the object store that is talked to over HTTP.
+pub(super) const S3: &str = "Object, S3 over HTTP";
 
 /// A file system that the kit runs over.
 #[derive(Debug)]
@@ -17,7 +21,7 @@ pub(crate) struct Ground {
 }
 
 macro_rules! grounds {
-    ($($(#[$attribute:meta])* $module:ident $name:literal: $make:expr;)+) => {
+    ($($(#[$attribute:meta])* $module:ident $name:expr => $make:expr;)+) => {
         /// Every file system that the kit runs over; the first ones are the plainest.
         pub(crate) const GROUNDS: &[Ground] = &[$(
             $(#[$attribute])*
@@ -37,26 +41,33 @@ macro_rules! grounds {
 }
 
 grounds! {
-    memory "Memory": self::with_hands();
+    memory "Memory" => self::with_hands();
     #[cfg(unix)]
-    local "Local": self::local_with(Default::default());
+    local "Local" => self::local_with(Default::default());
     #[cfg(unix)]
-    local_virtual "Local, virtual": self::local_with(LocalOptions::default().display(DisplayRoot::Virtual));
-    memory_bounded "Memory, 8 MiB": Subject::new(Memory::with_quota(8 << 20));
-    flat "from scratch": Subject::new(Flat::default());
-    object "Object": Subject::new(Object::new(std::sync::Arc::new(InMemory::new())));
-    arc "`Arc<Memory>`": self::with_hands().layered(|fs| -> std::sync::Arc<dyn FileSystem> { fs });
-    boxed "`Box<Memory>`": self::with_hands().layered(|fs| -> Box<dyn FileSystem> { Box::new(fs) });
-    strict "`Strict<Memory>`": self::with_hands().layered(|fs| Strict::new(fs, 7));
-    strict_reduced "Strict, reduced": self::with_hands().layered(|fs| Strict::new(fs, 7).without_options());
-    strict_read_only "Strict, read-only": self::with_hands().layered(|fs| Strict::new(fs, 7).read_only());
+    local_virtual "Local, virtual" => self::local_with(LocalOptions::default().display(DisplayRoot::Virtual));
+    memory_bounded "Memory, 8 MiB" => Subject::new(Memory::with_quota(8 << 20));
+    flat "from scratch" => Subject::new(Flat::default());
+    object "Object" => Subject::new(Object::new(std::sync::Arc::new(InMemory::new())));
+    s3 S3 => self::over_s3();
+    arc "`Arc<Memory>`" => self::with_hands().layered(|fs| -> std::sync::Arc<dyn FileSystem> { fs });
+    boxed "`Box<Memory>`" => self::with_hands().layered(|fs| -> Box<dyn FileSystem> { Box::new(fs) });
+    strict "`Strict<Memory>`" => self::with_hands().layered(|fs| Strict::new(fs, 7));
+    strict_reduced "Strict, reduced" => self::with_hands().layered(|fs| Strict::new(fs, 7).without_options());
+    strict_read_only "Strict, read-only" => self::with_hands().layered(|fs| Strict::new(fs, 7).read_only());
     #[cfg(unix)]
-    strict_local "`Strict<Local>`": self::local_with(Default::default()).layered(|fs| Strict::new(fs, 7));
+    strict_local "`Strict<Local>`" => self::local_with(Default::default()).layered(|fs| Strict::new(fs, 7));
 }
 
 fn with_hands() -> Subject {
     let memory = Memory::new();
     Subject::new(memory.clone()).with_outside(MemoryHands(memory))
+}
+
+/// A bucket of a server in this process; every claim talks to it over HTTP.
+fn over_s3() -> Subject {
+    let hands = S3Hands(servers::s3());
+    Subject::new(hands.open()).with_outside(hands)
 }
 
 #[cfg(unix)]

@@ -14,7 +14,7 @@ use seamfs::{ErrorCode, FileSystemExt, ToolResult, Version, Workspace};
 use serde_json::{Value, json};
 
 use super::model;
-use super::subjects::GROUNDS;
+use super::subjects::{GROUNDS, S3};
 
 const FILES: &[&str] = &["tools/a", "tools/folder/b"];
 const SESSIONS: usize = 3;
@@ -600,6 +600,7 @@ fn check_over(name: &str, make: impl Fn() -> Subject) {
         .expect("a runtime starts");
     let histogram = Mutex::new(Histogram::default());
     let mut runner = TestRunner::new(Config {
+        cases: model::cases(name),
         failure_persistence: None,
         ..Config::default()
     });
@@ -651,4 +652,9 @@ fn a_broken_double_is_found_and_its_calls_shrink_to_a_script() {
     let script = model::script_of(|| check_over(name, || model::broken(name)));
     assert!(script.len() <= 8, "{name} shrank to {script:?}");
     model::replay(&script);
+}
+
+#[test]
+fn calls_over_s3_agree_with_the_policy() {
+    check(S3);
 }

@@ -5,6 +5,7 @@ mod command_line;
 mod editing;
 mod editor;
 mod observation;
+mod paging;
 mod parity;
 mod paths;
 mod read_write_edit;
@@ -18,6 +19,7 @@ fn every_double_is_noticed_by_some_claim() {
         editing::FAULTS,
         editor::FAULTS,
         observation::FAULTS,
+        paging::FAULTS,
         paths::FAULTS,
         read_write_edit::FAULTS,
         storage::FAULTS,

@@ -2,17 +2,44 @@
 
 use serde_json::{Value, json};
 
+use crate::servers::{self, BUCKET};
 use crate::support::Batch;
 
-/// Runs the script on a workspace and returns its answers, root and versions made alike.
-fn answers(args: &[&str], root: &str) -> Vec<Value> {
+/// Runs a script on a workspace and returns its answers, root and versions made alike.
+fn answers(args: &[&str], root: &str, script: Vec<Value>) -> Vec<Value> {
     let mut batch = Batch::start(args);
-    let answers = script(root)
+    let answers = script
         .into_iter()
         .map(|line| alike(batch.call(line), root))
         .collect();
     assert_eq!(batch.finish(), 0);
     answers
+}
+
+/// Checks that a script has the same answers in two places.
+#[track_caller]
+fn same(lines: &[Value], one: (&str, &[Value]), two: (&str, &[Value])) {
+    for ((line, first), second) in lines.iter().zip(one.1).zip(two.1) {
+        let show = |value: &Value| serde_json::to_string_pretty(value).expect("it is JSON");
+        assert!(
+            first == second,
+            "{line}\n{}: {}\n{}: {}",
+            one.0,
+            show(first),
+            two.0,
+            show(second)
+        );
+    }
+}
+
+/// Returns whether a call is about a file and a folder of one name, which only storage without
+/// folders can hold (P4).
+fn is_about_folders(line: &Value) -> bool {
+    let args = &line["args"];
+    let writes = line["tool"] == "write" || args["command"] == "create";
+    let path = args["file_path"].as_str().or(args["path"].as_str());
+    let path = path.unwrap_or_default().trim_start_matches('/');
+    path == "a.txt/x" || writes && path == "deep"
 }
 
 /// Replaces the display root by `/` and each version by its content hash.
@@ -272,25 +299,70 @@ fn script(root: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_same_calls_give_the_same_results_in_memory_and_in_a_folder() {
+fn the_same_calls_give_the_same_results_in_memory_in_a_folder_and_on_s3() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let root = folder.path().display().to_string();
-    let memory = answers(&["-w", "memory:"], "");
-    let local = answers(&["-w", &root, "--durability", "none"], &root);
+    let local = ["-w", &root, "--durability", "none"];
     let lines = script("");
     assert!(lines.len() >= 80, "{} lines", lines.len());
-    for ((line, memory), local) in lines.iter().zip(&memory).zip(&local) {
-        let show = |value: &Value| serde_json::to_string_pretty(value).expect("it is JSON");
-        assert!(
-            memory == local,
-            "{line}\nmemory: {}\nfolder: {}",
-            show(memory),
-            show(local)
-        );
-    }
+    let memory = answers(&["-w", "memory:"], "", script(""));
+    let local = answers(&local, &root, script(&root));
+    same(&lines, ("memory", &memory), ("folder", &local));
     let codes: std::collections::BTreeSet<_> = memory
         .iter()
         .filter_map(|answer| answer["code"].as_str())
         .collect();
     assert!(codes.len() >= 10, "the script meets many errors: {codes:?}");
+
+    let server = servers::s3();
+    let mut args = vec!["-w".to_owned(), format!("s3://{BUCKET}/some%20where")];
+    for (key, value) in server.s3_options() {
+        args.extend(["-o".to_owned(), format!("{key}={value}")]);
+    }
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let (left_out, lines): (Vec<_>, Vec<_>) = lines.into_iter().partition(is_about_folders);
+    assert_eq!(left_out.len(), 4, "{left_out:?}");
+    let memory = answers(&["-w", "memory:"], "", lines.clone());
+    let s3 = answers(&args, "", lines.clone());
+    same(&lines, ("memory", &memory), ("S3", &s3));
+}
+
+#[test]
+fn p4_where_folders_are_prefixes_a_file_may_have_the_name_of_one() {
+    let server = servers::s3();
+    let mut args = vec!["-w".to_owned(), format!("s3://{BUCKET}")];
+    for (key, value) in server.s3_options() {
+        args.extend(["-o".to_owned(), format!("{key}={value}")]);
+    }
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let call = |tool: &str, path: &str, content: Option<&str>| {
+        let mut args = json!({ "file_path": path });
+        if let Some(content) = content {
+            args["content"] = json!(content);
+        }
+        json!({ "session": "S1", "tool": tool, "args": args })
+    };
+    let lines = vec![
+        call("write", "deep/a.txt", Some("beneath\n")),
+        call("write", "deep", Some("beside\n")),
+        call("write", "deep/a.txt/x", Some("further\n")),
+        call("read", "deep", None),
+        call("read", "deep/a.txt", None),
+        call("read", "deep/a.txt/x", None),
+    ];
+    let answers = answers(&args, "", lines);
+    for (answer, part) in answers.iter().zip([
+        "deep/a.txt",
+        "deep",
+        "deep/a.txt/x",
+        "beside",
+        "beneath",
+        "further",
+    ]) {
+        assert_eq!(answer["code"], Value::Null, "{answer}");
+        let text = answer["text"].as_str().expect("there is a text");
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let keys = server.store.keys();
+    assert_eq!(keys, ["deep", "deep/a.txt", "deep/a.txt/x"]);
 }

@@ -139,7 +139,7 @@ const CASES: &[Case] = &[
     Case::new("B170", "object", "A name cannot be file and directory at once", Tested),
     Case::new("B172", "local", "copy/rename into a directory that does not exist yet", Tested),
     Case::new("B173", "object", "Listing after own write misses the new file", Tested),
-    Case::new("B175", "object", "Directory exists before a glob and not after", Waits("`glob`")),
+    Case::new("B175", "object", "Directory exists before a glob and not after", Partly("the rest waits for `glob`")),
     Case::new("B177", "object", "Editor-style temp files and renames litter the bucket", Tested),
     Case::new("B178", "object", "Rename does not exist on object stores", Tested),
     Case::new("B180", "object", "Conditional update of a deleted object: 404 instead of 412; spurious 409 under contention", Tested),

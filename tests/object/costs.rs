@@ -121,3 +121,62 @@ async fn a_cycle_of_an_agent_takes_three_round_trips() {
         assert_eq!(place.text("notes.md").unwrap(), "- coffee\n- oats\n");
     }
 }
+
+/// A text of this many mebibytes, every line naming its number and a word.
+fn lines(mebibytes: usize, word: &str) -> String {
+    let mut text = String::new();
+    for n in 1.. {
+        text.push_str(&format!(
+            "line {n:07}: {word}, and something more to fill it up\n"
+        ));
+        if text.len() >= mebibytes << 20 {
+            break;
+        }
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_window_of_a_large_object_is_one_request_for_its_bytes_alone() {
+    for protocol in Protocol::ALL {
+        // One too large for the content cache, and one that is kept in it, of which the store
+        // only says that it is unchanged.
+        for (mebibytes, most) in [(20, 128 << 10), (2, 256)] {
+            let place = Place::new(protocol).await;
+            let desk = &place.server.desk;
+            let workspace = place.workspace();
+            let session = workspace.session("S1");
+            let window = async |offset: usize, word: &str| {
+                let args = json!({"file_path": "/big.txt", "offset": offset, "limit": 2000});
+                let result = session.call("read", args).await;
+                assert!(!result.is_error(), "{}", result.text);
+                let first = format!("line {offset:07}: {word},");
+                assert!(result.text.contains(&first), "{first} is missing");
+                result.structured["total_lines"].clone()
+            };
+            let text = lines(mebibytes, "one");
+            let total = json!(text.lines().count());
+            place.put("big.txt", &text);
+            desk.sent();
+            assert_eq!(window(1, "one").await, total);
+            place.check_requests(&["GET"]);
+            assert_eq!(desk.sent(), text.len() as u64);
+            for offset in [20_000, 500, 30_000] {
+                assert_eq!(window(offset, "one").await, total);
+                place.check_requests(&["GET"]);
+                let sent = desk.sent();
+                assert!(sent <= most, "{protocol:?}: {sent} bytes for a window");
+            }
+            // Of as many bytes, so that only the store's token tells.
+            place.put("big.txt", &lines(mebibytes, "two"));
+            assert_eq!(window(20_000, "two").await, total);
+            assert!(desk.requests().len() <= 2);
+            desk.sent();
+            assert_eq!(window(10_000, "two").await, total);
+            place.check_requests(&["GET"]);
+            let sent = desk.sent();
+            assert!(sent <= most, "{protocol:?}: {sent} bytes for a window");
+            eprintln!("{protocol:?}: a window of {mebibytes} MiB sends {sent} bytes");
+        }
+    }
+}

@@ -152,3 +152,45 @@ async fn a_missing_bucket_is_not_a_missing_file() {
     assert_eq!(read.code(), ErrorCode::IoError);
     assert!(read.message().contains("bucket"), "{read}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b175_what_exists_does_not_depend_on_what_was_listed() {
+    for protocol in Protocol::ALL {
+        let place = Place::new(protocol).await;
+        place.put("d/e/f.txt", "x\n");
+        let kind = async |path: &str| {
+            let options = ResolveOptions {
+                purpose: Purpose::Folder,
+                ..ResolveOptions::default()
+            };
+            let target = place.fs.resolve(path, "", options).await.unwrap();
+            let found = place.fs.stat(&target, Default::default()).await.unwrap();
+            found.map(|found| found.kind)
+        };
+        let (file, folder) = (Some(FileKind::File), Some(FileKind::Directory));
+        // Listings that stop early, fail, or show a part are no knowledge of what is there.
+        for listed in ["/", "d", "d/e", "d/e/f.txt", "nothing", "d"] {
+            for (path, expected) in [
+                ("d/e/f.txt", file),
+                ("d/e", folder),
+                ("d/e/", folder),
+                ("d", folder),
+                ("d/", folder),
+                ("d/e/f", None),
+                ("nothing", None),
+            ] {
+                assert_eq!(kind(path).await, expected, "{path} before {listed}");
+            }
+            let target = place.fs.target(listed).await.unwrap();
+            let _ = place.fs.list_all(&target).await;
+            let _ = place.fs.read_all(&target).await;
+        }
+        // What comes from outside is there at once, and what goes is gone.
+        place.put("d/e/g.txt", "x\n");
+        assert_eq!(kind("d/e/g.txt").await, file);
+        for name in ["f.txt", "g.txt"] {
+            place.server.store.remove(&format!("{ROOT}/d/e/{name}"));
+        }
+        assert_eq!((kind("d/e").await, kind("d").await), (None, None));
+    }
+}

@@ -111,7 +111,8 @@ async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
         .await
         .unwrap();
     let fs = open("s3", "two", &server);
-    lost_updates::on_installed(&fs, &format!("s3://{BUCKET}/two"), &server.options()).await;
+    let url = format!("s3://{BUCKET}/two");
+    let edited = lost_updates::on_installed(&fs, &url, &server.options()).await;
     server.crash_and_restart();
     let fs = open("s3", "one", &server);
     let probe = open("s3", "ready", &server);
@@ -120,6 +121,12 @@ async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
     fs.replace(&kept, "kept", "still kept", guard)
         .await
         .unwrap();
+    let fs = open("s3", "two", &server);
+    let shared = fs.target("shared.txt").await.unwrap();
+    let found = fs.read_all(&shared).await.unwrap();
+    assert_eq!(found.bytes, edited.bytes, "an edit was lost in the crash");
+    let guard = Expected::Version(edited.version);
+    fs.replace(&shared, "end\n", "END\n", guard).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,7 @@ pub(crate) struct Desk {
 #[derive(Debug, Default)]
 struct State {
     requests: Vec<String>,
+    sent: u64,
     script: VecDeque<Fault>,
     odds: u32,
     random: u64,
@@ -53,6 +54,16 @@ impl Desk {
     /// Returns the requests since the last call: `GET`, `PUT`, `HEAD`, `LIST`, `DELETE`.
     pub(crate) fn requests(&self) -> Vec<String> {
         std::mem::take(&mut self.state().requests)
+    }
+
+    /// Returns how many bytes of bodies were sent since the last call.
+    pub(crate) fn sent(&self) -> u64 {
+        std::mem::take(&mut self.state().sent)
+    }
+
+    /// Notes the body of an answer.
+    pub(super) fn answer(&self, bytes: usize) {
+        self.state().sent += bytes as u64;
     }
 
     /// Returns how many faults befell requests, and how many of those were writes.

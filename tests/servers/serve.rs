@@ -125,6 +125,7 @@ async fn answer(
         return Ok(refused.expect("the status is one"));
     }
     let response = protocol(request).await;
+    desk.answer(response.body().len());
     match fault {
         Some(Fault::Drop) => Err(io::Error::other("dropped on purpose")),
         Some(Fault::Truncate) => Ok(response.map(half)),

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::Fault;
+use crate::servers::{self, BUCKET, Server};
 
 /// A backend that a claim runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,22 +27,24 @@ pub(crate) enum Backend {
     Local,
     /// Keys in an object store, which somebody outside writes to through a client of their own.
     Object,
+    /// A bucket of an S3 server in this process, over HTTP.
+    S3,
 }
 
 type Fs = Arc<dyn FileSystem>;
 
 impl Backend {
-    /// Opens empty storage: as somebody outside sees it, as the workspace does, and where it is.
-    async fn open(self, mut options: Options) -> (Fs, Fs, Option<TempDir>) {
-        let (location, host) = match self {
-            Self::Memory => ("memory:".to_owned(), None),
+    /// Opens empty storage: as somebody outside sees it, as the workspace does, and what keeps it.
+    async fn open(self, mut options: Options) -> (Fs, Fs, Kept) {
+        let (location, kept) = match self {
+            Self::Memory => ("memory:".to_owned(), Kept::Nothing),
             Self::Local => {
                 let host = tempfile::tempdir().expect("there is room for a folder");
                 let root = host.path().join("ws");
                 fs::create_dir(&root).expect("there is room for a folder");
                 // What survives a power cut is tested with the provider.
                 options.set("durability", "none");
-                (root.display().to_string(), Some(host))
+                (root.display().to_string(), Kept::Host(host))
             }
             Self::Object => {
                 let store = Arc::new(InMemory::new());
@@ -49,13 +52,31 @@ impl Backend {
                     let object = Object::builder(Arc::clone(&store) as _);
                     Arc::new(object.spelled("object store", "object", "", "/").open()) as Fs
                 };
-                return (client(), client(), None);
+                return (client(), client(), Kept::Nothing);
+            }
+            Self::S3 => {
+                let server = servers::s3();
+                let client = || {
+                    let url = format!("s3://{BUCKET}");
+                    let object = Object::connect(&url, server.s3_options());
+                    Arc::new(object.expect("the options are right")) as Fs
+                };
+                return (client(), client(), Kept::Server(server));
             }
         };
         let opened = Registry::default().open(&location, options).await;
         let fs = opened.expect("an empty workspace opens");
-        (Arc::clone(&fs), fs, host)
+        (Arc::clone(&fs), fs, kept)
     }
+}
+
+/// What a backend lives in; it ends when dropped.
+#[derive(Debug)]
+enum Kept {
+    Nothing,
+    /// The folder that holds the root as `ws`, and whatever lies beside it.
+    Host(TempDir),
+    Server(#[allow(dead_code, reason = "it serves while it is kept")] Server),
 }
 
 /// Where a claim is judged: a backend, sound or with one fault.
@@ -122,7 +143,7 @@ impl Stage {
         settings: impl FnOnce(WorkspaceBuilder) -> WorkspaceBuilder,
         layer: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
     ) -> Scene {
-        let (outside, inside, host) = self.backend.open(options).await;
+        let (outside, inside, kept) = self.backend.open(options).await;
         let (mut fs, mut builder) = (layer(inside), Workspace::builder());
         if let Some(fault) = self.fault {
             fs = fault.over_storage(fs);
@@ -135,7 +156,7 @@ impl Stage {
             workspace: settings(builder).over(fs),
             outside,
             root,
-            host,
+            kept,
         }
     }
 }
@@ -148,8 +169,7 @@ pub(crate) struct Scene {
     /// The storage as somebody outside sees it: without policy, and without the stage's fault.
     pub(crate) outside: Arc<dyn FileSystem>,
     root: String,
-    /// The folder that holds the root as `ws`, and whatever lies beside it.
-    host: Option<TempDir>,
+    kept: Kept,
 }
 
 impl Scene {
@@ -191,7 +211,7 @@ impl Scene {
                 fs::create_dir_all(folder).expect("the outside can make folders");
                 fs::write(file, bytes).expect("the outside can write");
             }
-            Backend::Memory | Backend::Object => {
+            Backend::Memory | Backend::Object | Backend::S3 => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let bytes = Bytes::copy_from_slice(bytes.as_ref());
                 let written = self.outside.write_all(&target, bytes, Expected::Any).await;
@@ -204,7 +224,7 @@ impl Scene {
     pub(crate) async fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         match self.stage.backend {
             Backend::Local => fs::read(self.host_path(path)).ok(),
-            Backend::Memory | Backend::Object => {
+            Backend::Memory | Backend::Object | Backend::S3 => {
                 let target = self.outside.target(path).await.ok()?;
                 match self.outside.read_all(&target).await {
                     Ok(snapshot) => Some(snapshot.bytes.to_vec()),
@@ -226,7 +246,7 @@ impl Scene {
                 };
                 removed.expect("the outside can remove");
             }
-            Backend::Memory | Backend::Object => {
+            Backend::Memory | Backend::Object | Backend::S3 => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let removed = self.outside.remove(&target, Default::default()).await;
                 removed.expect("the outside can remove");
@@ -240,7 +260,7 @@ impl Scene {
             Backend::Local => {
                 fs::create_dir_all(self.host_path(path)).expect("the outside can make folders");
             }
-            Backend::Memory | Backend::Object => {
+            Backend::Memory | Backend::Object | Backend::S3 => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let made = self.outside.create_dir(&target, Default::default()).await;
                 made.expect("the outside can make folders");
@@ -258,8 +278,10 @@ impl Scene {
 
     /// Returns the place of something beside the root, which no call may reach.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
-        let host = self.host.as_ref().expect("this claim is for a disk");
-        host.path().join(name)
+        match &self.kept {
+            Kept::Host(host) => host.path().join(name),
+            Kept::Nothing | Kept::Server(_) => panic!("this claim is for a disk"),
+        }
     }
 
     /// Returns when a file was last written, and as which of its kind, to see that it was not.

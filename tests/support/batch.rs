@@ -63,6 +63,17 @@ impl Batch {
         self.child.wait().expect("the process ends");
     }
 
+    /// Returns how many bytes the process has read from anywhere.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        let figures = format!("/proc/{}/io", self.child.id());
+        let figures = std::fs::read_to_string(figures).expect("the process runs");
+        let read = figures
+            .lines()
+            .find_map(|line| line.strip_prefix("rchar: "));
+        let read = read.and_then(|number| number.parse().ok());
+        read.expect("the kernel tells what was read")
+    }
+
     /// Closes the input and returns the exit code.
     pub(crate) fn finish(mut self) -> i32 {
         self.input = None;

@@ -43,6 +43,13 @@ macro_rules! claims {
             })*
         }
 
+        mod s3 {
+            $(#[test]
+            fn $name() {
+                $crate::support::check($crate::support::Backend::S3, super::$name);
+            })*
+        }
+
         mod broken {
             $($(#[test]
             fn $name() {

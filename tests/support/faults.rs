@@ -50,6 +50,8 @@ faults! {
     ReadsWrongVersion,
     ProbesAfterPublishing,
     CachesReads,
+    NamesRangesByOldVersion,
+    NamesNoRanges,
     WritesNothing,
     ForgetsRest,
     TouchesOnNoOp,
@@ -119,6 +121,7 @@ impl Fault {
         let hooks = BrokenStorage {
             fault: self,
             cache: Mutex::default(),
+            versions: Mutex::default(),
         };
         Double::over(fs, hooks)
     }
@@ -149,6 +152,8 @@ fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 struct BrokenStorage {
     fault: Fault,
     cache: Mutex<HashMap<String, Bytes>>,
+    /// The version that each file had when it was first read whole.
+    versions: Mutex<HashMap<String, Version>>,
 }
 
 impl BrokenStorage {
@@ -251,6 +256,7 @@ impl Hooks for BrokenStorage {
         options: ReadOptions,
     ) -> Result<ReadOutcome> {
         let target = self.sound(target);
+        let whole = options.range.is_none();
         let mut outcome = fs
             .read(&target, options)
             .await
@@ -272,6 +278,25 @@ impl Hooks for BrokenStorage {
                 outcome.body = Body::Whole {
                     version: Some(Version::of(bytes)),
                     bytes: bytes.clone(),
+                };
+            }
+            Fault::NamesRangesByOldVersion => {
+                let read = outcome.body.collect().await?;
+                let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+                let first = versions
+                    .entry(target.display().to_owned())
+                    .or_insert_with(|| read.version.clone());
+                let version = if whole { read.version } else { first.clone() };
+                outcome.body = Body::Whole {
+                    bytes: read.bytes,
+                    version: Some(version),
+                };
+            }
+            Fault::NamesNoRanges if !whole => {
+                let read = outcome.body.collect().await?;
+                outcome.body = Body::Whole {
+                    bytes: read.bytes,
+                    version: None,
                 };
             }
             Fault::ReadsBinary => {
