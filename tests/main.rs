@@ -8,8 +8,11 @@ mod conformance;
 mod contract;
 mod field;
 mod ledger;
+mod linear;
 mod mcp;
 mod object;
+#[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
+mod proof;
 mod sandbox;
 mod servers;
 mod support;

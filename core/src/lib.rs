@@ -35,6 +35,7 @@ pub mod options;
 pub mod path;
 pub mod rebase;
 pub mod replace;
+mod sync;
 mod target;
 pub mod text;
 mod transform;

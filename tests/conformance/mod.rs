@@ -4,7 +4,7 @@ mod doctor;
 mod doubles;
 mod hands;
 mod model;
-mod subjects;
+pub(crate) mod subjects;
 mod table;
 mod tools_model;
 

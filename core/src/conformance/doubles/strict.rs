@@ -13,6 +13,7 @@ use tokio::task::yield_now;
 
 use crate::body::{Body, ByteStream, ReadOutcome};
 use crate::capabilities::{Atomicity, Capabilities, Guarding};
+use crate::conformance::random::scrambled;
 use crate::error::{FsError, Operation, Result};
 use crate::fs::{FileSystem, Listing};
 use crate::metadata::{Entry, Metadata};
@@ -95,14 +96,7 @@ struct Ticks(AtomicU64);
 
 impl Ticks {
     fn next(&self) -> u64 {
-        let tick = self.0.fetch_add(1, Ordering::Relaxed);
-        // SplitMix64: neighbouring ticks have nothing in common.
-        let mut z = tick
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .wrapping_add(0x2545_f491_4f6c_dd1d);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        scrambled(self.0.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Gives a version a token of its own, as stores do that count writes or requests.

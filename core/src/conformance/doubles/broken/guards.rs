@@ -245,6 +245,33 @@ impl Fault for LosesRaces {
     }
 }
 
+/// Reads, looks and writes with no lock around them: a provider whose lock was removed.
+#[derive(Debug)]
+pub(super) struct HasNoLock;
+
+#[async_trait]
+impl Fault for HasNoLock {
+    async fn write(
+        &self,
+        fs: &Inner,
+        target: &Target,
+        bytes: Bytes,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        LooksThenActs.write(fs, target, bytes, options).await
+    }
+
+    async fn edit(
+        &self,
+        fs: &Inner,
+        target: &Target,
+        transform: Arc<dyn Transform>,
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        LosesRaces.edit(fs, target, transform, options).await
+    }
+}
+
 /// Edits once; a lost race is the caller's.
 #[derive(Debug)]
 pub(super) struct GivesUpRaces;

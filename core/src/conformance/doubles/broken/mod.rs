@@ -111,6 +111,9 @@ doubles! {
     "loses a racing update": LosesRaces
         => w8_unguarded_edits_at_once_lose_nothing w2_a_guarded_edit_that_lost_its_race_is_stale
            e2_an_edit_of_a_file_removed_meanwhile_creates_nothing;
+    "has no lock": HasNoLock
+        => w8_counting_through_version_guards_loses_nothing
+           w8_unguarded_edits_at_once_lose_nothing;
     "gives up when it loses a race": GivesUpRaces
         => w2_an_unguarded_edit_that_lost_its_race_runs_again;
     "takes a touch for a change": TakesTouchesForChanges

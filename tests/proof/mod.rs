@@ -1,0 +1,8 @@
+//! Proof under fire: the claims and the tools on storage that fails, and on storage that is busy.
+
+mod claims;
+mod dropped;
+mod dropped_calls;
+mod places;
+mod soak;
+mod table;

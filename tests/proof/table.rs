@@ -1,0 +1,76 @@
+//! The table of claims under fire, in the documentation, generated.
+
+use std::fmt::Write as _;
+
+use seamfs::core::conformance::claims;
+
+use super::claims::{Fared, Toll, concurrent, faulty, faulty_beneath, quiet};
+use super::places::Provider;
+use crate::support::check_snapshot;
+
+/// What the documentation says before the table.
+const HEAD: &str = include_str!("head.md");
+
+/// How the claims fared on one provider, each quiet, with faults, and with others at work.
+async fn fared(provider: Provider) -> (Vec<[Fared; 3]>, Toll) {
+    let place = provider.open();
+    let (mut rows, mut all) = (Vec::new(), Toll::default());
+    for (number, claim) in claims().iter().enumerate() {
+        let folder = |kind: &str| format!("{kind}{number:03}");
+        let calm = quiet(claim, &place, &folder("quiet")).await;
+        let (mut failing, mut toll) = faulty(claim, &place, &folder("faulty")).await;
+        if place.server().is_some() && failing == Fared::Held {
+            let (beneath, more) = faulty_beneath(claim, &place, &folder("faulty")).await;
+            failing = beneath;
+            toll.add(more);
+        }
+        all.add(toll);
+        let busy = concurrent(claim, &place, &folder("busy")).await;
+        rows.push([calm, failing, busy]);
+    }
+    (rows, all)
+}
+
+fn mark(fared: &Fared) -> &'static str {
+    match fared {
+        Fared::Held => "✓",
+        Fared::Skipped(_) => "·",
+        Fared::Broke(_) => "**✗**",
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_claim_holds_on_storage_that_fails_and_on_storage_that_is_busy() {
+    let mut out = HEAD.to_owned();
+    let names = Provider::ALL.map(Provider::name);
+    let heads = names.map(|name| format!("{name}, quiet | faulty | concurrent"));
+    let _ = writeln!(out, "\n| id | claim | {} |", heads.join(" | "));
+    let _ = writeln!(out, "|---|---|{}", ":-:|".repeat(3 * names.len()));
+    let (mut columns, mut broken) = (Vec::new(), Vec::new());
+    for provider in Provider::ALL {
+        let (rows, toll) = fared(provider).await;
+        eprintln!("{}: {toll}", provider.name());
+        assert!(toll.guarded() > 0, "no fault reached the guarded path of {provider:?}");
+        columns.push(rows);
+    }
+    for (row, claim) in claims().iter().enumerate() {
+        let mut marks = Vec::new();
+        for (provider, column) in Provider::ALL.iter().zip(&columns) {
+            for (fared, kind) in column[row].iter().zip(["quiet", "faulty", "concurrent"]) {
+                marks.push(mark(fared));
+                if let Fared::Broke(why) = fared {
+                    broken.push(format!("{provider:?}, {kind}: {}: {why}", claim.name));
+                }
+            }
+        }
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            claim.id(),
+            claim.sentence(),
+            marks.join(" | ")
+        );
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    check_snapshot("docs/proof.md", &out);
+}
