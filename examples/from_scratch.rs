@@ -130,8 +130,11 @@ impl FileSystem for Flat {
         let found = self.files().get(&name(target)).cloned();
         let file = match found {
             Some(file) => file,
-            None if self.look(target).is_some() => return Err(place(not_regular())),
-            None => return Err(place(cas::not_found())),
+            // A file that was made since the look is not there yet for this read.
+            None => match self.look(target) {
+                Some(found) if found.is_directory() => return Err(place(not_regular())),
+                _ => return Err(place(cas::not_found())),
+            },
         };
         let size = file.bytes.len();
         let clamp = |at: u64| usize::try_from(at).unwrap_or(size).min(size);

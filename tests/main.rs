@@ -7,6 +7,7 @@ mod arrows;
 mod conformance;
 mod contract;
 mod field;
+mod fuzz;
 mod ledger;
 mod linear;
 mod mcp;

@@ -87,7 +87,7 @@ pub(crate) async fn run(args: BatchArgs) -> Outcome {
     }
 }
 
-async fn answer(opened: &Opened, line: &[u8]) -> Value {
+pub(crate) async fn answer(opened: &Opened, line: &[u8]) -> Value {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => return bad_line(&format!("the line is not JSON: {error}")),

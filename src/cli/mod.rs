@@ -1,11 +1,11 @@
 //! The command line: arguments in, results on stdout, logs on stderr.
 
-mod batch;
+pub(crate) mod batch;
 mod call;
 mod demo;
 mod doctor;
 mod mcp;
-mod open;
+pub(crate) mod open;
 mod show;
 mod tools;
 

@@ -98,14 +98,20 @@ pub(super) async fn faulty(claim: &Claim, place: &Place, folder: &str) -> (Fared
     let full = std::env::var_os("SEAMFS_FULL").is_some();
     for (number, mishap) in Mishap::ALL.iter().enumerate() {
         let calls = count.calls().max(1);
-        let chosen = (blake3::hash(claim.name.as_bytes()).as_bytes()[number].into(), 1);
+        let chosen = (
+            blake3::hash(claim.name.as_bytes()).as_bytes()[number].into(),
+            1,
+        );
         let (first, most) = if full { (0, calls.min(200)) } else { chosen };
         for call in first..first + most {
             let call = call % calls;
             let scratch = Scratch::new(format!("{folder}/{number}-{call}")).of_the_whole();
             let broke = meets(claim, place, &scratch, call, *mishap, &mut toll).await;
             if let Some(why) = broke {
-                return (Fared::Broke(format!("{mishap:?} at call {call}: {why}")), toll);
+                return (
+                    Fared::Broke(format!("{mishap:?} at call {call}: {why}")),
+                    toll,
+                );
             }
         }
     }
@@ -167,7 +173,10 @@ pub(super) async fn faulty_beneath(claim: &Claim, place: &Place, folder: &str) -
     if let Err(failure) = answer {
         let failure = failure.to_string();
         if !HONEST.iter().any(|code| failure.contains(code.as_str())) {
-            return (Fared::Broke(format!("with faults beneath: {failure}")), toll);
+            return (
+                Fared::Broke(format!("with faults beneath: {failure}")),
+                toll,
+            );
         }
         toll.reported += 1;
     }

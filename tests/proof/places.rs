@@ -119,7 +119,10 @@ impl Place {
             Storage::Keys(store) => {
                 let found: Vec<_> = store.list(None).try_collect().await.expect("it lists");
                 Some(below(
-                    found.iter().map(|found| found.location.to_string()).collect(),
+                    found
+                        .iter()
+                        .map(|found| found.location.to_string())
+                        .collect(),
                 ))
             }
             Storage::Server(server) => Some(below(server.store.keys())),

@@ -50,7 +50,10 @@ async fn every_claim_holds_on_storage_that_fails_and_on_storage_that_is_busy() {
     for provider in Provider::ALL {
         let (rows, toll) = fared(provider).await;
         eprintln!("{}: {toll}", provider.name());
-        assert!(toll.guarded() > 0, "no fault reached the guarded path of {provider:?}");
+        assert!(
+            toll.guarded() > 0,
+            "no fault reached the guarded path of {provider:?}"
+        );
         columns.push(rows);
     }
     for (row, claim) in claims().iter().enumerate() {

@@ -16,8 +16,8 @@ use super::{Object, not_regular, path_of};
 /// How often a condition that should have held may be refused before the store is to blame.
 const REFUSALS: usize = 3;
 
-/// How often an unconditional write tries to learn what it replaces before it just replaces it.
-const POLITE_ATTEMPTS: usize = 3;
+/// How often an unconditional write may lose a race before it just replaces what is there.
+const MOST_RACES: usize = 64;
 
 /// What is there, as far as the caller wants it in memory.
 pub(super) enum Loaded {
@@ -165,8 +165,9 @@ impl Object {
 
     /// Replaces whatever is there; what it was is learnt on the way.
     ///
-    /// A condition that is lost or not kept only costs the knowledge of what was replaced, so in
-    /// the end the write is sent without one.
+    /// Its caller is told whether something was there, and what, so each request is conditional on
+    /// what is known. A store that refuses conditions which hold is written to without one, and so
+    /// is one where other writers never end; what such a write replaced is not claimed to be known.
     async fn put_anyhow(
         &self,
         target: &Target,
@@ -178,12 +179,15 @@ impl Object {
             Some(seen) => Loaded::Seen(Box::new(seen)),
             None => self.load(target, limit, context).await?,
         };
-        for attempt in 1.. {
-            let condition = match attempt <= POLITE_ATTEMPTS {
+        let mut unkept = 0;
+        for races in 0.. {
+            let polite = unkept < REFUSALS && races < MOST_RACES;
+            let condition = match polite {
                 true => self.condition_for(&known),
                 false => Condition::None,
             };
             let last = condition == Condition::None;
+            let wanted = condition.clone();
             let (created, seen) = match known {
                 Loaded::Absent => (true, None),
                 Loaded::TooLarge(_) => (false, None),
@@ -200,7 +204,7 @@ impl Object {
                     self.load(target, limit, context).await?
                 }
                 Ok(stored) => {
-                    let mut placed = self.placed(target, payload, stored, seen);
+                    let mut placed = self.placed(target, payload, stored, seen.filter(|_| polite));
                     placed.created = created;
                     return Ok(placed);
                 }
@@ -210,6 +214,10 @@ impl Object {
                         .await;
                 }
                 Err(error) => return Err(error),
+            };
+            unkept = match self.condition_for(&known) == wanted {
+                true => unkept + 1,
+                false => 0,
             };
         }
         unreachable!("without a condition nothing is refused")

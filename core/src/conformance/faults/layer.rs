@@ -63,7 +63,11 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn fail<T>(&self, code: ErrorCode) -> Result<T> {
-        Err(self.plan.report(code).at(self.target).during(self.operation))
+        Err(self
+            .plan
+            .report(code)
+            .at(self.target)
+            .during(self.operation))
     }
 
     /// What a caller is told when it was not told what happened.
@@ -279,7 +283,9 @@ impl ByteStream for Trickle {
     async fn next(&mut self) -> Result<Option<Bytes>> {
         yield_now().await;
         if self.most == 0 {
-            return Err(self.plan.report(ErrorCode::IoError)
+            return Err(self
+                .plan
+                .report(ErrorCode::IoError)
                 .at(&self.target)
                 .during(Operation::Read));
         }

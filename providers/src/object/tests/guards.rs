@@ -115,6 +115,32 @@ async fn an_edit_that_loses_its_race_runs_again_on_the_fresh_bytes() {
 }
 
 #[tokio::test]
+async fn a_write_that_loses_many_races_still_says_what_it_replaced() {
+    let scene = Scene::new();
+    scene.write("a", "zero", Expected::Absent).await.unwrap();
+    let others = ["one", "two", "three", "four", "five", "six"];
+    scene.store.play(others.map(Trick::Overtake));
+    let target = scene.target("a").await;
+    let written = scene
+        .fs
+        .write_all(&target, "mine".into(), Expected::Any)
+        .await;
+    let written = written.unwrap();
+    assert!(!written.created);
+    assert_eq!(written.before.unwrap(), "six");
+    scene.check("a", "mine").await;
+}
+
+#[tokio::test]
+async fn a_write_to_a_store_that_refuses_what_holds_lands_all_the_same() {
+    let scene = Scene::of(Nature::RefusesConditions, Conditions::Trust);
+    scene.write("a", "zero", Expected::Absent).await.unwrap();
+    let written = scene.write("a", "mine", Expected::Any).await;
+    written.unwrap();
+    scene.check("a", "mine").await;
+}
+
+#[tokio::test]
 async fn a_miss_in_cached_content_is_looked_at_again() {
     let scene = Scene::new();
     scene
