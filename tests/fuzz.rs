@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::support::Batch;
 
 // The crate is a workspace of its own, since the fuzzer needs another compiler.
+#[allow(unreachable_pub)]
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 

@@ -54,6 +54,7 @@ fn load() -> Load {
     Load {
         clients: PROCESSES * CLIENTS,
         calls: 5,
+        shared: true,
         ..Load::default()
     }
 }

@@ -1,6 +1,7 @@
 //! The claims of the kit on storage that fails, and on storage that is busy.
 //!
-//! `SEAMFS_FULL=1` lets every call of every claim meet with every mishap, instead of one call each.
+//! `SEAMFS_FULL=1` lets every call of every claim meet with every mishap; otherwise one call meets
+//! with two of them, other ones for each claim and provider.
 
 use std::fmt;
 use std::sync::Arc;
@@ -75,47 +76,55 @@ impl fmt::Display for Toll {
     }
 }
 
-/// Runs a claim on quiet storage.
-pub(super) async fn quiet(claim: &Claim, place: &Place, folder: &str) -> Fared {
-    claim
-        .check(&*place.fs, &Scratch::new(folder).of_the_whole())
-        .await
-        .into()
-}
-
-/// Runs a claim with a fault at one call of its own, for every kind of fault.
+/// Runs a claim with a fault at one call of its own, again and again.
 ///
-/// It holds, or a call reported the fault; afterwards, without faults, it holds again.
-pub(super) async fn faulty(claim: &Claim, place: &Place, folder: &str) -> (Fared, Toll) {
+/// It holds, or a call reported the fault; afterwards, without faults, it holds again. `turn`
+/// varies which calls and faults are chosen. Returns how it fared without faults too.
+pub(super) async fn faulty(
+    claim: &Claim,
+    place: &Place,
+    folder: &str,
+    turn: usize,
+) -> ([Fared; 2], Toll) {
     let mut toll = Toll::default();
     let count = Plan::at(u64::MAX, Mishap::Slow);
     let counted = Faulty::new(Arc::clone(&place.fs), count.clone());
     let scratch = Scratch::new(format!("{folder}/count")).of_the_whole();
     match claim.check(&counted, &scratch).await.into() {
         Fared::Held => {}
-        other => return (other, toll),
+        other => return ([other.clone(), other], toll),
     }
-    let full = std::env::var_os("SEAMFS_FULL").is_some();
-    for (number, mishap) in Mishap::ALL.iter().enumerate() {
-        let calls = count.calls().max(1);
-        let chosen = (
-            blake3::hash(claim.name.as_bytes()).as_bytes()[number].into(),
-            1,
-        );
-        let (first, most) = if full { (0, calls.min(200)) } else { chosen };
-        for call in first..first + most {
-            let call = call % calls;
-            let scratch = Scratch::new(format!("{folder}/{number}-{call}")).of_the_whole();
-            let broke = meets(claim, place, &scratch, call, *mishap, &mut toll).await;
-            if let Some(why) = broke {
-                return (
-                    Fared::Broke(format!("{mishap:?} at call {call}: {why}")),
-                    toll,
-                );
-            }
+    for (call, mishap) in chosen(claim, count.calls().max(1), turn) {
+        let scratch = Scratch::new(format!("{folder}/{call}-{mishap:?}")).of_the_whole();
+        let broke = meets(claim, place, &scratch, call, mishap, &mut toll).await;
+        if let Some(why) = broke {
+            let why = format!("{mishap:?} at call {call}: {why}");
+            return ([Fared::Held, Fared::Broke(why)], toll);
         }
     }
-    (Fared::Held, toll)
+    ([Fared::Held, Fared::Held], toll)
+}
+
+/// How many of the calls of a claim meet with each mishap in a full run.
+const MOST_CALLS: u64 = 200;
+
+/// Returns which calls of a claim meet with what.
+fn chosen(claim: &Claim, calls: u64, turn: usize) -> Vec<(u64, Mishap)> {
+    let kinds = Mishap::ALL;
+    if std::env::var_os("SEAMFS_FULL").is_some() {
+        let all = (0..calls.min(MOST_CALLS)).flat_map(|call| kinds.iter().map(move |k| (call, *k)));
+        return all.collect();
+    }
+    let chance = blake3::hash(format!("{turn} {}", claim.name).as_bytes());
+    let chance = chance.as_bytes();
+    let first = usize::from(chance[0]);
+    // Two that lie apart in the list are of different nature.
+    [first, first + kinds.len() / 2]
+        .map(|kind| kinds[kind % kinds.len()])
+        .into_iter()
+        .zip(&chance[1..])
+        .map(|(kind, at)| (u64::from(*at) % calls, kind))
+        .collect()
 }
 
 /// Lets one call of a claim meet with a mishap; says what is wrong with what came of it.
@@ -155,10 +164,15 @@ const HONEST: [ErrorCode; 4] = [
     ErrorCode::IoError,
 ];
 
-/// Runs a claim on a server that loses answers and refuses requests, beneath the provider.
-pub(super) async fn faulty_beneath(claim: &Claim, place: &Place, folder: &str) -> (Fared, Toll) {
+/// Runs a claim on a server that loses answers and refuses requests, beneath the provider, and
+/// then on the same server without faults; returns how it fared on both, this one first.
+pub(super) async fn faulty_beneath(
+    claim: &Claim,
+    place: &Place,
+    folder: &str,
+) -> ([Fared; 2], Toll) {
     let desk = &place.server().expect("this is for servers").desk;
-    let scratch = Scratch::new(format!("{folder}/beneath")).of_the_whole();
+    let scratch = Scratch::new(folder).of_the_whole();
     let (before, writes_before) = desk.injected();
     desk.odds(5);
     let answer = claim.check(&*place.fs, &scratch).await;
@@ -170,24 +184,19 @@ pub(super) async fn faulty_beneath(claim: &Claim, place: &Place, folder: &str) -
         guarded: writes_after - writes_before,
         ..Toll::default()
     };
-    if let Err(failure) = answer {
-        let failure = failure.to_string();
-        if !HONEST.iter().any(|code| failure.contains(code.as_str())) {
-            return (
-                Fared::Broke(format!("with faults beneath: {failure}")),
-                toll,
-            );
-        }
+    let mut failing = Fared::from(answer);
+    if let Fared::Broke(why) = &failing
+        && HONEST.iter().any(|code| why.contains(code.as_str()))
+    {
         toll.reported += 1;
+        failing = Fared::Held;
     }
-    match claim.check(&*place.fs, &scratch.within("again")).await {
-        Err(failure) => (Fared::Broke(format!("afterwards: {failure}")), toll),
-        Ok(_) => (Fared::Held, toll),
-    }
+    let again = claim.check(&*place.fs, &scratch.within("again")).await;
+    ([again.into(), failing], toll)
 }
 
 /// How many of the same claim run at once.
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 2;
 
 /// Runs a claim several times at once, while a load works on the same file system.
 pub(super) async fn concurrent(claim: &Claim, place: &Place, folder: &str) -> Fared {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use seamfs::core::conformance::claims;
 
-use super::claims::{Fared, Toll, concurrent, faulty, faulty_beneath, quiet};
+use super::claims::{Fared, Toll, concurrent, faulty, faulty_beneath};
 use super::places::Provider;
 use crate::support::check_snapshot;
 
@@ -17,13 +17,11 @@ async fn fared(provider: Provider) -> (Vec<[Fared; 3]>, Toll) {
     let (mut rows, mut all) = (Vec::new(), Toll::default());
     for (number, claim) in claims().iter().enumerate() {
         let folder = |kind: &str| format!("{kind}{number:03}");
-        let calm = quiet(claim, &place, &folder("quiet")).await;
-        let (mut failing, mut toll) = faulty(claim, &place, &folder("faulty")).await;
-        if place.server().is_some() && failing == Fared::Held {
-            let (beneath, more) = faulty_beneath(claim, &place, &folder("faulty")).await;
-            failing = beneath;
-            toll.add(more);
-        }
+        // The wire fails beneath the provider, everything else above it.
+        let ([calm, failing], toll) = match place.server() {
+            Some(_) => faulty_beneath(claim, &place, &folder("faulty")).await,
+            None => faulty(claim, &place, &folder("faulty"), number + provider as usize).await,
+        };
         all.add(toll);
         let busy = concurrent(claim, &place, &folder("busy")).await;
         rows.push([calm, failing, busy]);

@@ -1,10 +1,12 @@
 //! Claims on the call context: withdrawals, deadlines, and the order of those who wait.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::future::{join_all, maybe_done};
+use futures::future::{MaybeDone, join_all, maybe_done};
 use futures::poll;
 
 use super::check::{equal, refused, refused_as, require, same_bytes};
@@ -167,6 +169,13 @@ async fn waiting(
     }
 }
 
+/// Waits for calls that were polled before; one that did not have to wait is done already.
+async fn answers<F: Future>(mut calls: Vec<Pin<Box<MaybeDone<F>>>>) -> Vec<F::Output> {
+    join_all(calls.iter_mut()).await;
+    let answers = calls.iter_mut().map(|call| call.as_mut().take_output());
+    answers.map(|answer| answer.expect("it is done")).collect()
+}
+
 pub(super) async fn trait_waiting_ends_at_the_deadline_as_busy(
     fs: &dyn FileSystem,
     scratch: &Scratch,
@@ -197,7 +206,6 @@ pub(super) async fn w6_a_call_withdrawn_while_it_waits_changes_nothing(
     let target = &file;
     let (edit, waited) = while_edited(fs, target, Expected::Any, |release| async move {
         let context = CallContext::default();
-        // A call that is refused at once, and does not wait, is done after its first poll.
         let mut calls: Vec<_> = (0..3)
             .map(|number| Box::pin(maybe_done(waiting(fs, target, &context, number))))
             .collect();
@@ -206,11 +214,7 @@ pub(super) async fn w6_a_call_withdrawn_while_it_waits_changes_nothing(
         }
         context.cancellation.cancel();
         release.now();
-        join_all(calls.iter_mut()).await;
-        let answers = calls.iter_mut().map(|call| call.as_mut().take_output());
-        answers
-            .map(|answer| answer.expect("it is done"))
-            .collect::<Vec<_>>()
+        answers(calls).await
     })
     .await?;
     edit?;
@@ -276,7 +280,8 @@ pub(super) async fn trait_mutations_take_effect_in_the_order_in_which_they_came(
     let (edit, done) = while_edited(fs, target, Expected::Any, |release| async move {
         let append = |number: usize| {
             let transform = Arc::new(Append(number.to_string()));
-            Box::pin(fs.edit(target, transform, EditOptions::default()))
+            let edit = fs.edit(target, transform, EditOptions::default());
+            Box::pin(maybe_done(edit))
         };
         let mut calls: Vec<_> = (1..=8).map(append).collect();
         for call in &mut calls {
@@ -285,7 +290,7 @@ pub(super) async fn trait_mutations_take_effect_in_the_order_in_which_they_came(
         release.now();
         // The last comer is asked first: the order of polls is not the order of arrival.
         calls.reverse();
-        join_all(calls).await
+        answers(calls).await
     })
     .await?;
     edit?;

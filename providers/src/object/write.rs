@@ -138,7 +138,12 @@ impl Object {
                     *seen
                 }
                 Published::Refused(None) => self.expect(target, &expected, context).await?,
-                stored => return Ok(self.placed(target, payload, stored, known)),
+                stored => {
+                    // A version names content that was there, whether or not it is in the cache.
+                    let mut placed = self.placed(target, payload, stored, known);
+                    placed.created = false;
+                    return Ok(placed);
+                }
             };
             token = token_of(&seen.snapshot.version);
             refusals.count(&wanted, token.as_deref())?;

@@ -132,7 +132,11 @@ impl Search<'_> {
 /// Returns the state after a call, if a single client would have got its answer in this state.
 fn after(call: &Call, state: &State) -> Option<State> {
     let there = &state[call.file];
-    let refusals = refusals(call, state);
+    let refusals = match (&call.asked, &call.answer) {
+        // Whoever was first, both may be told that it is gone.
+        (Asked::Delete, Answer::Done { .. }) => Vec::new(),
+        _ => refusals(call, state),
+    };
     match &call.answer {
         Answer::Found(found) => (found == there).then(|| state.clone()),
         Answer::Refused { code, current } => {
@@ -145,7 +149,7 @@ fn after(call: &Call, state: &State) -> Option<State> {
             let new = match call.asked {
                 Asked::Write(..) => there.is_none(),
                 Asked::Rename { to, .. } => state[to].is_none(),
-                Asked::Read | Asked::Append(..) | Asked::Remove(_) => false,
+                Asked::Read | Asked::Append(..) | Asked::Remove(_) | Asked::Delete => false,
             };
             (refusals.is_empty() && told && *created == new).then(|| effect(call, state))
         }
@@ -162,6 +166,7 @@ fn refusals(call: &Call, state: &State) -> Vec<ErrorCode> {
         Asked::Append(_, guard) | Asked::Remove(guard) => {
             needed(guard, there).into_iter().collect()
         }
+        Asked::Delete => needed(&Guard::Any, there).into_iter().collect(),
         Asked::Rename {
             to,
             source,
@@ -201,7 +206,7 @@ fn effect(call: &Call, state: &State) -> State {
             let before = state[call.file].as_deref().unwrap_or_default();
             state[call.file] = Some(Text::from(format!("{before}{text}")));
         }
-        Asked::Remove(_) => state[call.file] = None,
+        Asked::Remove(_) | Asked::Delete => state[call.file] = None,
         Asked::Rename { to, .. } => state[*to] = state[call.file].take(),
     }
     state

@@ -61,6 +61,8 @@ pub enum Asked {
     Append(Text, Guard),
     /// To remove the file.
     Remove(Guard),
+    /// To have nothing there, on storage that does not say whether something was.
+    Delete,
     /// To move the file to the name of another one, under guards for both.
     Rename {
         /// The other file.

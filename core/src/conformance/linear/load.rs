@@ -58,6 +58,8 @@ pub struct Load {
     pub renames: bool,
     /// How many of a hundred calls are dropped before they are done.
     pub drops: u32,
+    /// Whether other processes work on the same storage, where locks in this one say nothing.
+    pub shared: bool,
 }
 
 impl Default for Load {
@@ -68,6 +70,7 @@ impl Default for Load {
             files: 2,
             renames: true,
             drops: 5,
+            shared: false,
         }
     }
 }
@@ -304,11 +307,15 @@ impl Client<'_> {
                 )
             }
             16..18 => {
-                let (guard, expected) = match self.can.guarded_remove {
-                    Guarding::None => (Guard::Any, Expected::Any),
-                    Guarding::InProcess | Guarding::Atomic => self.guard(file, false),
-                };
-                (Asked::Remove(guard), (expected, Expected::Any))
+                let unguarded = (Expected::Any, Expected::Any);
+                match self.can.guarded_remove {
+                    Guarding::None if self.load.shared => (Asked::Delete, unguarded),
+                    Guarding::None => (Asked::Remove(Guard::Any), unguarded),
+                    Guarding::InProcess | Guarding::Atomic => {
+                        let (guard, expected) = self.guard(file, false);
+                        (Asked::Remove(guard), (expected, Expected::Any))
+                    }
+                }
             }
             _ if !self.moves() => (Asked::Read, Default::default()),
             _ => {
@@ -378,7 +385,7 @@ impl Client<'_> {
                     version: Some(outcome.version),
                 })
             }
-            Asked::Remove(_) => {
+            Asked::Remove(_) | Asked::Delete => {
                 let options = RemoveOptions {
                     context: context.clone(),
                     expected,

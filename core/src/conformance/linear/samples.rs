@@ -167,6 +167,14 @@ pub fn bad() -> Vec<Sample> {
             ],
         ),
         sample(
+            "a removal that finds what another one took",
+            Some("x"),
+            [
+                ((1, 4), Remove(Any), REPLACED),
+                ((2, 3), Remove(Any), REPLACED),
+            ],
+        ),
+        sample(
             "an unknown outcome that happens twice",
             Some("x"),
             [
@@ -328,6 +336,15 @@ pub fn good() -> Vec<Sample> {
                 ((3, 8), write("y", Absent), CREATED),
                 ((4, 7), Read, NOTHING),
                 ((5, 6), append("a", Any), on("y")),
+            ],
+        ),
+        sample(
+            "two deletions at once, on storage that does not say who was first",
+            Some("x"),
+            [
+                ((1, 4), Asked::Delete, REPLACED),
+                ((2, 3), Asked::Delete, REPLACED),
+                ((5, 6), Read, NOTHING),
             ],
         ),
         sample(

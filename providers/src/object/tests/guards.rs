@@ -132,6 +132,20 @@ async fn a_write_that_loses_many_races_still_says_what_it_replaced() {
 }
 
 #[tokio::test]
+async fn a_write_under_a_version_seen_elsewhere_does_not_say_that_it_created() {
+    let scene = Scene::new();
+    let seen = scene.write("a", "one", Expected::Absent).await.unwrap();
+    let elsewhere = Object::builder(Arc::clone(&scene.store) as _)
+        .writes(Arc::clone(&scene.store) as _)
+        .open();
+    let target = elsewhere.target("a").await.unwrap();
+    let guard = Expected::Version(seen.version);
+    let written = elsewhere.write_all(&target, "two".into(), guard).await;
+    assert!(!written.unwrap().created);
+    scene.check("a", "two").await;
+}
+
+#[tokio::test]
 async fn a_write_to_a_store_that_refuses_what_holds_lands_all_the_same() {
     let scene = Scene::of(Nature::RefusesConditions, Conditions::Trust);
     scene.write("a", "zero", Expected::Absent).await.unwrap();
