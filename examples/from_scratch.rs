@@ -128,13 +128,12 @@ impl FileSystem for Flat {
         let place = at(target, Operation::Read);
         options.context.check().map_err(&place)?;
         let found = self.files().get(&name(target)).cloned();
-        let file = match found {
-            Some(file) => file,
+        let Some(file) = found else {
             // A file that was made since the look is not there yet for this read.
-            None => match self.look(target) {
-                Some(found) if found.is_directory() => return Err(place(not_regular())),
-                _ => return Err(place(cas::not_found())),
-            },
+            return Err(place(match self.look(target) {
+                Some(found) if found.is_directory() => not_regular(),
+                _ => cas::not_found(),
+            }));
         };
         let size = file.bytes.len();
         let clamp = |at: u64| usize::try_from(at).unwrap_or(size).min(size);

@@ -1,6 +1,7 @@
 //! The table of claims under fire, in the documentation, generated.
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use seamfs::core::conformance::claims;
 
@@ -11,12 +12,15 @@ use crate::support::check_snapshot;
 /// What the documentation says before the table.
 const HEAD: &str = include_str!("head.md");
 
+/// A claim that takes longer is named.
+const SLOW: Duration = Duration::from_secs(5);
+
 /// How the claims fared on one provider, each quiet, with faults, and with others at work.
 async fn fared(provider: Provider) -> (Vec<[Fared; 3]>, Toll) {
     let place = provider.open();
     let (mut rows, mut all) = (Vec::new(), Toll::default());
     for (number, claim) in claims().iter().enumerate() {
-        let folder = |kind: &str| format!("{kind}{number:03}");
+        let (folder, begun) = (|kind: &str| format!("{kind}{number:03}"), Instant::now());
         // The wire fails beneath the provider, everything else above it.
         let ([calm, failing], toll) = match place.server() {
             Some(_) => faulty_beneath(claim, &place, &folder("faulty")).await,
@@ -25,6 +29,9 @@ async fn fared(provider: Provider) -> (Vec<[Fared; 3]>, Toll) {
         all.add(toll);
         let busy = concurrent(claim, &place, &folder("busy")).await;
         rows.push([calm, failing, busy]);
+        if begun.elapsed() > SLOW {
+            eprintln!("{provider:?}: {} took {:?}", claim.name, begun.elapsed());
+        }
     }
     (rows, all)
 }
