@@ -25,8 +25,6 @@ pub(super) enum Provider {
 }
 
 impl Provider {
-    pub(super) const ALL: [Self; 4] = [Self::Memory, Self::Local, Self::Object, Self::S3];
-
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Memory => "Memory",
