@@ -1,10 +1,11 @@
 //! What the kit runs over: each file system by its name, one test for every claim.
 
 use object_store::memory::InMemory;
-use seamfs::FileSystem;
+use seamfs::policy::Sandboxed;
 use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::doubles::Strict;
 use seamfs::providers::{Memory, Object};
+use seamfs::{FileSystem, SandboxMode};
 
 use super::from_scratch::Flat;
 use super::hands::{MemoryHands, S3Hands};
@@ -52,6 +53,7 @@ grounds! {
     s3 S3 => self::over_s3();
     arc "`Arc<Memory>`" => self::with_hands().layered(|fs| -> std::sync::Arc<dyn FileSystem> { fs });
     boxed "`Box<Memory>`" => self::with_hands().layered(|fs| -> Box<dyn FileSystem> { Box::new(fs) });
+    sandboxed "`Sandboxed<Memory>`" => self::with_hands().layered(|fs| Sandboxed::new(fs, SandboxMode::FullAccess));
     strict "`Strict<Memory>`" => self::with_hands().layered(|fs| Strict::new(fs, 7));
     strict_reduced "Strict, reduced" => self::with_hands().layered(|fs| Strict::new(fs, 7).without_options());
     strict_read_only "Strict, read-only" => self::with_hands().layered(|fs| Strict::new(fs, 7).read_only());
