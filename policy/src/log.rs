@@ -242,3 +242,94 @@ impl Journal {
 fn text_of(record: &Record) -> String {
     serde_json::to_string(record).expect("a record is plain data")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use seamfs_core::{ErrorCode, FsError};
+
+    use super::*;
+
+    /// Keeps records in memory, while it can.
+    #[derive(Debug, Default)]
+    struct Shelf {
+        records: Mutex<Vec<String>>,
+        full: AtomicBool,
+    }
+
+    impl Shelf {
+        fn check(&self) -> Result<()> {
+            match self.full.load(Ordering::Relaxed) {
+                true => Err(FsError::new(ErrorCode::IoError, "no room")),
+                false => Ok(()),
+            }
+        }
+
+        fn texts(&self) -> Vec<String> {
+            self.records.lock().unwrap().clone()
+        }
+    }
+
+    impl Log for Shelf {
+        fn load(&self) -> Result<Vec<String>> {
+            Ok(self.texts())
+        }
+
+        fn append(&self, record: &str) -> Result<()> {
+            self.check()?;
+            self.records.lock().unwrap().push(record.to_owned());
+            Ok(())
+        }
+
+        fn replace(&self, records: &[String]) -> Result<()> {
+            self.check()?;
+            *self.records.lock().unwrap() = records.to_vec();
+            Ok(())
+        }
+    }
+
+    fn forgot(actor: &str) -> Record {
+        Record::Forgot {
+            actor: Actor::new(actor),
+            target: None,
+        }
+    }
+
+    fn texts(records: &[Record]) -> Vec<String> {
+        records.iter().map(text_of).collect()
+    }
+
+    #[test]
+    fn a_log_that_failed_is_written_whole_as_soon_as_it_can_be() {
+        let shelf = Arc::new(Shelf::default());
+        let journal = Journal::new(Arc::clone(&shelf) as Arc<dyn Log>);
+        let never = || -> Vec<Record> { panic!("nothing is to be written whole") };
+        let all = [forgot("a"), forgot("b"), forgot("c"), forgot("d")];
+        journal.append(&all[0], never);
+        shelf.full.store(true, Ordering::Relaxed);
+        journal.append(&all[1], never);
+        journal.append(&all[2], || all[..3].to_vec());
+        assert_eq!(
+            shelf.texts(),
+            texts(&all[..1]),
+            "nothing, and no part of it"
+        );
+        shelf.full.store(false, Ordering::Relaxed);
+        journal.append(&all[3], || all.to_vec());
+        assert_eq!(shelf.texts(), texts(&all), "no gap where the log failed");
+        journal.append(&all[0], never);
+        assert_eq!(shelf.texts().len(), 5, "then records are added again");
+    }
+
+    #[test]
+    fn a_record_of_another_kind_is_left_out_and_the_rest_is_read() {
+        let shelf = Arc::new(Shelf::default());
+        let journal = Journal::new(Arc::clone(&shelf) as Arc<dyn Log>);
+        let known = [forgot("a"), forgot("b")];
+        shelf.append(&text_of(&known[0])).unwrap();
+        shelf.append(r#"{"dreamt":{"actor":"a"}}"#).unwrap();
+        shelf.append(&text_of(&known[1])).unwrap();
+        assert_eq!(journal.load().unwrap(), known);
+    }
+}

@@ -1,9 +1,9 @@
 //! What the kit runs over: each file system by its name, one test for every claim.
 
 use object_store::memory::InMemory;
-use seamfs::policy::Sandboxed;
 use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::doubles::Strict;
+use seamfs::policy::Sandboxed;
 use seamfs::providers::{Memory, Object};
 use seamfs::{FileSystem, SandboxMode};
 
