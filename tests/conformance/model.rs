@@ -83,7 +83,10 @@ pub(super) fn replay(script: &[String]) {
             .unwrap_or(vec![answer]);
         for answer in answers {
             assert!(answer["session"].is_string(), "{line} is no call: {answer}");
-            assert_ne!(answer["code"], "FS_INVALID_ARGUMENT", "{line}");
+            // Somebody outside may put what no tool can: bytes that are no text.
+            if answer["session"] != "outside" {
+                assert_ne!(answer["code"], "FS_INVALID_ARGUMENT", "{line}");
+            }
         }
     }
     assert_eq!(batch.finish(), 0);
