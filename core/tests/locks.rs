@@ -49,10 +49,6 @@ mod sync {
                     receiver.close();
                 }
             }
-
-            pub(crate) fn blocking_recv(self) -> Result<T, oneshot::error::RecvError> {
-                shuttle::future::block_on(self)
-            }
         }
 
         impl<T> Future for Receiver<T> {

@@ -71,14 +71,6 @@ impl Lines {
         }
     }
 
-    /// Returns the lines of a range that were not shown whole.
-    pub fn missing(&self, lines: LineRange) -> Vec<LineRange> {
-        match self {
-            Self::All => Vec::new(),
-            Self::Some(some) => some.whole.missing(lines.start, lines.end),
-        }
-    }
-
     /// Adds what was shown of the same bytes at another time.
     #[must_use]
     pub(crate) fn and(self, other: &Self) -> Self {

@@ -116,19 +116,6 @@ impl<K: Key> Ticket<K> {
         };
         Ok(received.expect("a queue outlives its waiters and hands each its turn"))
     }
-
-    /// Waits for the turn on a thread that may block.
-    ///
-    /// # Panics
-    /// Within an asynchronous context.
-    pub fn blocking_turn(self) -> Turn<K> {
-        match self.0 {
-            Place::Ready(turn) => turn,
-            Place::Waiting(receiver) => receiver
-                .blocking_recv()
-                .expect("a queue outlives its waiters and hands each its turn"),
-        }
-    }
 }
 
 impl<K: Key> fmt::Debug for Ticket<K> {
