@@ -9,7 +9,7 @@ use seamfs::core::{RemoveOptions, TransferOptions};
 use seamfs::providers::{Memory, Object};
 use seamfs::{Expected, FileSystem, FileSystemExt, Result};
 
-use crate::servers::{BUCKET, Server};
+use crate::servers::{self, BUCKET, Server};
 
 /// Somebody with a handle of their own on a [`Memory`].
 ///
@@ -69,22 +69,44 @@ impl Outside for MemoryHands {
     }
 }
 
-/// Somebody with a client of their own on an S3 server, which knows nothing of us.
+/// Somebody with a client of their own on an object store's server, which knows nothing of us.
 #[derive(Debug)]
-pub(crate) struct S3Hands(pub(crate) Server);
+pub(crate) struct BucketHands {
+    server: Server,
+    scheme: &'static str,
+    options: Vec<(String, String)>,
+}
 
-impl S3Hands {
+impl BucketHands {
+    pub(crate) fn on_s3() -> Self {
+        let server = servers::s3();
+        Self {
+            options: server.s3_options(),
+            scheme: "s3",
+            server,
+        }
+    }
+
+    pub(crate) fn on_gcs() -> Self {
+        let server = servers::gcs();
+        Self {
+            options: server.gcs_options(),
+            scheme: "gs",
+            server,
+        }
+    }
+
     /// Opens the server's bucket.
     pub(crate) fn open(&self) -> Object {
-        let url = format!("s3://{BUCKET}");
-        Object::connect(&url, self.0.s3_options()).expect("the options are right")
+        let url = format!("{}://{BUCKET}", self.scheme);
+        Object::connect(&url, self.options.clone()).expect("the options are right")
     }
 }
 
 #[async_trait]
-impl Outside for S3Hands {
+impl Outside for BucketHands {
     async fn act(&self, deed: Deed<'_>) -> Result<(), Unable> {
-        let store = &self.0.store;
+        let store = &self.server.store;
         let missing = |path| Unable(format!("there is no {path}"));
         match deed {
             Deed::Put { path, bytes } => store.put_foreign(path, bytes),

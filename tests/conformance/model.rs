@@ -6,7 +6,7 @@ use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::doubles::broken::{Broken, doubles};
 use seamfs::core::conformance::model::{Histogram, check, check_cases};
 
-use super::subjects::{GROUNDS, S3};
+use super::subjects::{GCS, GROUNDS, S3};
 use crate::support::Batch;
 
 fn make(name: &str) -> fn() -> Subject {
@@ -21,7 +21,7 @@ fn make(name: &str) -> fn() -> Subject {
 pub(super) fn cases(name: &str) -> u32 {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     match name {
-        S3 if !asked => 48,
+        S3 | GCS if !asked => 48,
         _ => proptest::test_runner::Config::default().cases,
     }
 }
@@ -104,4 +104,9 @@ fn a_broken_double_is_found_and_its_history_shrinks_to_a_script() {
 #[test]
 fn histories_over_s3_agree_with_the_model() {
     histories_agree(S3);
+}
+
+#[test]
+fn histories_over_gcs_agree_with_the_model() {
+    histories_agree(GCS);
 }

@@ -8,11 +8,11 @@ use seamfs::providers::{Memory, Object};
 use seamfs::{FileSystem, SandboxMode};
 
 use super::from_scratch::Flat;
-use super::hands::{MemoryHands, S3Hands};
-use crate::servers;
+use super::hands::{BucketHands, MemoryHands};
 
-/// The name of the object store that is talked to over HTTP.
+/// The names of the object stores that are talked to over HTTP.
 pub(super) const S3: &str = "Object, S3 over HTTP";
+pub(super) const GCS: &str = "Object, GCS over HTTP";
 
 /// A file system that the kit runs over.
 #[derive(Debug)]
@@ -50,7 +50,8 @@ grounds! {
     memory_bounded "Memory, 8 MiB" => Subject::new(Memory::with_quota(8 << 20));
     flat "from scratch" => Subject::new(Flat::default());
     object "Object" => Subject::new(Object::new(std::sync::Arc::new(InMemory::new())));
-    s3 S3 => self::over_s3();
+    s3 S3 => self::over_http(BucketHands::on_s3());
+    gcs GCS => self::over_http(BucketHands::on_gcs());
     arc "`Arc<Memory>`" => self::with_hands().layered(|fs| -> std::sync::Arc<dyn FileSystem> { fs });
     boxed "`Box<Memory>`" => self::with_hands().layered(|fs| -> Box<dyn FileSystem> { Box::new(fs) });
     sandboxed "`Sandboxed<Memory>`" => self::with_hands().layered(|fs| Sandboxed::new(fs, SandboxMode::FullAccess));
@@ -67,8 +68,7 @@ fn with_hands() -> Subject {
 }
 
 /// A bucket of a server in this process; every claim talks to it over HTTP.
-fn over_s3() -> Subject {
-    let hands = S3Hands(servers::s3());
+fn over_http(hands: BucketHands) -> Subject {
     Subject::new(hands.open()).with_outside(hands)
 }
 

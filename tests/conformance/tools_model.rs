@@ -14,7 +14,7 @@ use seamfs::{ErrorCode, FileSystemExt, ToolResult, Version, Workspace};
 use serde_json::{Value, json};
 
 use super::model;
-use super::subjects::{GROUNDS, S3};
+use super::subjects::{GCS, GROUNDS, S3};
 
 const FILES: &[&str] = &["tools/a", "tools/folder/b"];
 const SESSIONS: usize = 3;
@@ -657,4 +657,9 @@ fn a_broken_double_is_found_and_its_calls_shrink_to_a_script() {
 #[test]
 fn calls_over_s3_agree_with_the_policy() {
     check(S3);
+}
+
+#[test]
+fn calls_over_gcs_agree_with_the_policy() {
+    check(GCS);
 }

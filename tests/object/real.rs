@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seamfs::core::conformance::{self, Scratch, Verdict};
 use seamfs::core::{CreateDirOptions, FileKind, RemoveOptions, TransferOptions, WriteOptions};
 use seamfs::providers::Object;
 use seamfs::{CallContext, ErrorCode, Expected, FileSystem, FileSystemExt};
@@ -96,6 +97,27 @@ async fn exercise(fs: &Arc<dyn FileSystem>) {
     assert!(left.iter().all(|entry| entry.kind() == FileKind::Directory));
 }
 
+/// Runs every claim of the conformance kit, each beneath a prefix of its own.
+async fn keep_the_contract(fs: &Arc<dyn FileSystem>, what: &str) {
+    let mut counts = [0; 3];
+    let mut failures = Vec::new();
+    conformance::run(&**fs, &Scratch::new("claims"), |report| {
+        match &report.answer {
+            Ok(Verdict::Held) => counts[0] += 1,
+            Ok(Verdict::Skipped(_)) => counts[1] += 1,
+            Err(failure) => {
+                counts[2] += 1;
+                failures.push(format!("{}: {failure}", report.claim.name));
+            }
+        }
+    })
+    .await;
+    let [held, skipped, failed] = counts;
+    println!("{what}: {held} claims held, {failed} failed, {skipped} do not apply");
+    assert!(failures.is_empty(), "{what}: {failures:#?}");
+    assert!(held > 90, "{what}: {held} claims applied");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
     let Some(program) = servers::program("SEAMFS_WEED", "SeaweedFS") else {
@@ -105,6 +127,7 @@ async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
     let fs = open("s3", "one", &server);
     ready(&fs).await;
     exercise(&fs).await;
+    keep_the_contract(&open("s3", "kit", &server), "SeaweedFS").await;
     let kept = fs.target("kept").await.unwrap();
     let written = fs
         .write_all(&kept, "kept\n".into(), Expected::Absent)
@@ -138,6 +161,7 @@ async fn azurite_keeps_every_guard() {
     let fs = open("az", "one", &server);
     ready(&fs).await;
     exercise(&fs).await;
+    keep_the_contract(&open("az", "kit", &server), "Azurite").await;
     let fs = open("az", "two", &server);
     lost_updates::on_installed(&fs, &format!("az://{BUCKET}/two"), &server.options()).await;
 }
