@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use seamfs::core::StatOptions;
-use seamfs::{Expected, FileSystem, FileSystemExt};
+use seamfs::providers::Object;
+use seamfs::{ErrorCode, Expected, FileSystem, FileSystemExt};
 use serde_json::json;
 
 use super::{Place, Protocol};
@@ -41,6 +43,39 @@ async fn each_operation_costs_the_fewest_requests() {
         fs.stat(&target, StatOptions::default()).await.unwrap();
         check(&["HEAD"]);
         assert_eq!(place.text("d/a").unwrap(), "1 2 3 four");
+    }
+}
+
+/// A version may come from another process, whose content this one does not have.
+#[tokio::test(flavor = "multi_thread")]
+async fn w7_a_write_under_a_version_from_elsewhere_gives_back_the_bytes_before() {
+    for protocol in Protocol::ALL {
+        let place = Place::new(protocol).await;
+        let options = protocol.options(&place.server);
+        let elsewhere = Object::connect(&protocol.url(), options).unwrap();
+        let target = place.fs.target("a").await.unwrap();
+        place.put("a", "one\n");
+        let first = elsewhere.read_all(&target).await.unwrap().version;
+        place.check_requests(&["GET"]);
+        let guard = Expected::Version(first.clone());
+        let written = place.fs.write_all(&target, "two\n".into(), guard).await;
+        let written = written.unwrap();
+        place.check_requests(&["GET", "PUT"]);
+        assert!(!written.created);
+        assert_eq!(written.before.as_deref(), Some(&b"one\n"[..]));
+        // Beside bytes that are no text nothing is given back, so that nothing is read.
+        place.put("a", "three\n");
+        let third = elsewhere.read_all(&target).await.unwrap().version;
+        place.check_requests(&["GET"]);
+        let guard = Expected::Version(third);
+        let bytes = Bytes::from_static(b"\0");
+        let written = place.fs.write_all(&target, bytes, guard).await.unwrap();
+        place.check_requests(&["PUT"]);
+        assert!(!written.created);
+        assert_eq!(written.before, None);
+        let guard = Expected::Version(first);
+        let stale = place.fs.write_all(&target, "x".into(), guard).await;
+        assert_eq!(stale.unwrap_err().code(), ErrorCode::StaleVersion);
     }
 }
 

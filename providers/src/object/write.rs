@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use object_store::{Attribute, ObjectMeta};
+use seamfs_core::text::Text;
 use seamfs_core::{
     CallContext, ErrorCode, Expected, FsError, Note, Result, Target, Version, WriteOptions,
     WriteOutcome, cas,
@@ -24,6 +25,11 @@ pub(super) enum Loaded {
     Absent,
     TooLarge(ObjectMeta),
     Seen(Box<Seen>),
+}
+
+/// Returns whether new bytes are such that the ones before are given back for them.
+fn is_text_within(bytes: &[u8], limit: u64) -> bool {
+    bytes.len() as u64 <= limit && Text::decode(bytes).is_ok()
 }
 
 /// What became of a write.
@@ -75,7 +81,9 @@ impl Object {
     ) -> Result<Placed> {
         match expected {
             Expected::Absent => self.create(target, payload, context).await,
-            Expected::Version(version) => self.replace(target, payload, version, context).await,
+            Expected::Version(version) => {
+                self.replace(target, payload, version, limit, context).await
+            }
             Expected::Any => self.put_anyhow(target, payload, limit, context).await,
         }
     }
@@ -104,12 +112,18 @@ impl Object {
         target: &Target,
         payload: &Payload,
         version: &Version,
+        limit: u64,
         context: &CallContext,
     ) -> Result<Placed> {
         let expected = Expected::Version(version.clone());
         let mut known = self
             .cached(target)
             .filter(|seen| version.certifies(&seen.snapshot.version));
+        if known.is_none() && is_text_within(&payload.bytes, limit) {
+            known = self
+                .bytes_to_give_back(target, &expected, limit, context)
+                .await?;
+        }
         let mut token = match &known {
             Some(seen) => token_of(&seen.snapshot.version),
             None => self.0.remote.token_to_send(version),
@@ -148,6 +162,24 @@ impl Object {
             token = token_of(&seen.snapshot.version);
             refusals.count(&wanted, token.as_deref())?;
             known = Some(seen);
+        }
+    }
+
+    /// Reads what a guarded write replaces, since its caller is given it; none beyond the limit.
+    async fn bytes_to_give_back(
+        &self,
+        target: &Target,
+        expected: &Expected,
+        limit: u64,
+        context: &CallContext,
+    ) -> Result<Option<Seen>> {
+        match self.load(target, limit, context).await? {
+            Loaded::Seen(seen) => {
+                cas::check_guard(Some(&seen.snapshot), expected)?;
+                Ok(Some(*seen))
+            }
+            Loaded::TooLarge(_) => Ok(None),
+            Loaded::Absent => Err(cas::gone()),
         }
     }
 
