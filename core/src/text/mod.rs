@@ -3,7 +3,7 @@
 //! A file's bytes become a [`Text`] or a [`NotText`]; [`plan_replace`] and
 //! [`plan_insert`] turn a request into [`Splices`]; a [`WindowScanner`] shows a part
 //! of a file of any size; [`Diff`] and [`diagnose()`] say what changed and why a text
-//! was not found. Callers map the small result types here to the framework's errors.
+//! was not found; [`new_traces`] tells pasted tool output from content. Callers map the small result types here to the framework's errors.
 
 pub mod decode;
 pub mod diagnose;
@@ -19,6 +19,7 @@ pub mod quote;
 pub mod replace;
 pub mod span;
 pub mod splice;
+pub mod trace;
 
 #[cfg(test)]
 mod samples;
@@ -40,3 +41,4 @@ pub use quote::{quote, visible};
 pub use replace::{ReplaceError, Replacement, plan_replace};
 pub use span::Span;
 pub use splice::{BadSplices, Segment, Splice, Splices};
+pub use trace::{FoundTrace, Trace, new_traces, traces};
