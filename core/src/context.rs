@@ -54,6 +54,23 @@ pub enum SandboxMode {
     FullAccess,
 }
 
+impl SandboxMode {
+    /// Returns the mode's name, for example `read-only`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::FullAccess => "full-access",
+        }
+    }
+}
+
+impl fmt::Display for SandboxMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// What every primitive is told about the call it serves.
 ///
 /// Sandbox, quota, journal and attribution read it; no signature changes for them. The default is

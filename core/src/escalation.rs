@@ -39,6 +39,8 @@ pub enum Verdict {
     Rejected(Option<String>),
     /// Nobody decided: the question was withdrawn.
     Cancelled,
+    /// The question was put; whoever calls repeats the call with the answer.
+    Deferred,
 }
 
 /// Somebody who may widen one call: a person at a terminal, a host's own code.

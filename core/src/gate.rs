@@ -266,6 +266,8 @@ pub struct GateFacts {
     pub coverage: bool,
     /// The mode that confines mutations, if one does.
     pub confined: Option<SandboxMode>,
+    /// Some paths are hidden, denied or read-only.
+    pub restricted: bool,
 }
 
 /// One policy.

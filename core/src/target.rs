@@ -1,6 +1,7 @@
 //! Targets: resolved identities that operations act on.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -39,10 +40,26 @@ impl fmt::Debug for TargetKey {
 ///
 /// The display path lies under the workspace's display root, names the file behind any links, and
 /// is accepted by `resolve` again.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Target {
     key: TargetKey,
     display: Arc<str>,
+    spelled: Option<Arc<str>>,
+}
+
+/// How a target was spelled is no part of what it is.
+impl PartialEq for Target {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.key, &self.display) == (&other.key, &other.display)
+    }
+}
+
+impl Eq for Target {}
+
+impl Hash for Target {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.key, &self.display).hash(state);
+    }
 }
 
 impl Target {
@@ -51,7 +68,21 @@ impl Target {
         Self {
             key,
             display: Arc::from(display.as_ref()),
+            spelled: None,
         }
+    }
+
+    /// Notes the path beneath the root that the caller wrote, where links lead elsewhere from it.
+    #[must_use]
+    pub fn spelled_as(mut self, path: impl AsRef<str>) -> Self {
+        self.spelled = Some(Arc::from(path.as_ref()));
+        self
+    }
+
+    /// Returns the path beneath the root that the caller wrote, where a policy noted it: one that
+    /// decides on paths decides on this one too.
+    pub fn spelled(&self) -> Option<&str> {
+        self.spelled.as_deref()
     }
 
     /// Returns the identity.
