@@ -1,0 +1,390 @@
+//! Path rules: which paths an operator hides, denies or keeps read-only.
+//!
+//! Pure: text in, a decision out. [`crate::Ruled`] enforces it over a file system.
+
+mod secrets;
+
+use std::fmt;
+
+use dashmap::DashMap;
+use globset::{Candidate, Glob, GlobBuilder, GlobSet};
+use seamfs_core::{ErrorCode, FsError, Result};
+
+/// The most folders and files whose standing is remembered.
+const MOST_REMEMBERED: usize = 4096;
+
+/// What the path rules allow at a path; the order is from open to closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// Whatever the sandbox mode allows.
+    #[default]
+    Full,
+    /// Reads and listings, no mutation.
+    ReadOnly,
+    /// Nothing; it is listed by its name, and everything else says that a rule denies it.
+    Denied,
+    /// Nothing; it looks absent.
+    Hidden,
+}
+
+impl Access {
+    /// Every standing that a pattern can give, from closed to open.
+    const GIVEN: [Self; 3] = [Self::Hidden, Self::Denied, Self::ReadOnly];
+
+    /// The bit of a pattern that gives this standing, or that takes a path out of it.
+    const fn bit(self, exception: bool) -> u8 {
+        1 << (2 * self as u8 + exception as u8)
+    }
+}
+
+/// A compiled set of path patterns; deciding is the same whatever the number of patterns.
+///
+/// A pattern is a glob in the manner of `.gitignore`: without a slash it matches a name at any
+/// depth, with one it is anchored at the root; `*` and `?` match within a name, `**` any number
+/// of names; what matches a folder covers everything beneath it. A `!` in front takes paths out
+/// of the patterns of the same standing. Where several standings apply the most closed one holds.
+///
+/// Letters are compared without regard to case, on every backend: a folder may ignore case
+/// without saying so (a network share, a case-folding or FAT file system), and a fence that a
+/// capital letter opens is none.
+///
+/// ```
+/// use seamfs_policy::{Access, PathRules};
+///
+/// let rules = PathRules::builder()
+///     .secrets(Access::Hidden)
+///     .add(Access::ReadOnly, ["vendor", "*.lock", "!local.lock"])?
+///     .build()?;
+/// assert_eq!(rules.access("app/.env"), Access::Hidden);
+/// assert_eq!(rules.access("app/.env.example"), Access::Full);
+/// assert_eq!(rules.access("vendor/lib/a.rs"), Access::ReadOnly);
+/// assert_eq!(rules.access("local.lock"), Access::Full);
+/// # Ok::<(), seamfs_core::FsError>(())
+/// ```
+pub struct PathRules {
+    set: GlobSet,
+    bits: Vec<u8>,
+    remembered: DashMap<Box<str>, u8>,
+}
+
+impl PathRules {
+    /// Starts a set of rules.
+    pub fn builder() -> PathRulesBuilder {
+        PathRulesBuilder::default()
+    }
+
+    /// Returns what is allowed at a path beneath the root, spelled without a leading slash.
+    pub fn access(&self, path: &str) -> Access {
+        if self.bits.is_empty() || path.is_empty() {
+            return Access::Full;
+        }
+        let bits = self.bits_of(&path.to_lowercase());
+        Access::GIVEN
+            .into_iter()
+            .find(|access| bits & access.bit(false) != 0 && bits & access.bit(true) == 0)
+            .unwrap_or_default()
+    }
+
+    /// Returns how many patterns there are.
+    pub fn len(&self) -> usize {
+        self.bits.len()
+    }
+
+    /// Returns whether there are none, so that nothing is restricted.
+    pub fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
+    /// Collects the bits of the patterns that match a path or a folder above it.
+    fn bits_of(&self, path: &str) -> u8 {
+        if let Some(bits) = self.remembered.get(path) {
+            return *bits;
+        }
+        let above = path.rfind('/').map_or(0, |end| self.bits_of(&path[..end]));
+        let matched = self.set.matches_candidate(&Candidate::new(path));
+        let bits = matched
+            .into_iter()
+            .fold(above, |bits, index| bits | self.bits[index]);
+        if self.remembered.len() >= MOST_REMEMBERED {
+            self.remembered.clear();
+        }
+        self.remembered.insert(Box::from(path), bits);
+        bits
+    }
+}
+
+/// Patterns may be many: only their number is shown.
+impl fmt::Debug for PathRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PathRules")
+            .field("patterns", &self.bits.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Collects path patterns.
+#[derive(Clone, Debug, Default)]
+pub struct PathRulesBuilder {
+    globs: Vec<Glob>,
+    bits: Vec<u8>,
+}
+
+impl PathRulesBuilder {
+    /// Gives a standing to whatever these patterns match; [`Access::Full`] adds nothing.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` for a pattern that is empty, malformed or leads out of the root.
+    pub fn add<P: AsRef<str>>(
+        mut self,
+        access: Access,
+        patterns: impl IntoIterator<Item = P>,
+    ) -> Result<Self> {
+        for pattern in patterns {
+            let text = pattern.as_ref();
+            let (exception, rest) = match text.strip_prefix('!') {
+                Some(rest) => (true, rest),
+                None => (false, text),
+            };
+            let glob = compile(rest).map_err(|why| malformed(text, &why))?;
+            if access != Access::Full {
+                self.globs.push(glob);
+                self.bits.push(access.bit(exception));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Gives a standing to files that usually hold secrets: `.env`, private keys, and the
+    /// credentials that common tools keep.
+    #[must_use]
+    pub fn secrets(self, access: Access) -> Self {
+        self.add(access, secrets::PATTERNS)
+            .expect("the preset's patterns are well formed")
+    }
+
+    /// Compiles the patterns.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` when together they are too large to be compiled.
+    pub fn build(self) -> Result<PathRules> {
+        let mut set = GlobSet::builder();
+        for glob in self.globs {
+            set.add(glob);
+        }
+        let set = set.build().map_err(|error| {
+            FsError::new(
+                ErrorCode::InvalidArgument,
+                format!("the path patterns cannot be compiled: {error}"),
+            )
+        })?;
+        Ok(PathRules {
+            set,
+            bits: self.bits,
+            remembered: DashMap::new(),
+        })
+    }
+}
+
+fn compile(pattern: &str) -> Result<Glob, String> {
+    let trimmed = pattern.strip_suffix('/').unwrap_or(pattern);
+    let anchored = trimmed.strip_prefix('/').unwrap_or(trimmed);
+    if anchored.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if let Some(step) = anchored
+        .split('/')
+        .find(|step| matches!(*step, "" | "." | ".."))
+    {
+        return Err(format!(
+            "the name {step:?} is in no path; patterns are relative to the workspace's root"
+        ));
+    }
+    let text = match trimmed.contains('/') {
+        true => anchored.to_lowercase(),
+        false => format!("**/{}", anchored.to_lowercase()),
+    };
+    GlobBuilder::new(&text)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
+        .map_err(|error| error.kind().to_string())
+}
+
+fn malformed(pattern: &str, why: &str) -> FsError {
+    FsError::new(
+        ErrorCode::InvalidArgument,
+        format!("the path pattern {pattern:?}: {why}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rules(access: Access, patterns: &[&str]) -> PathRules {
+        let builder = PathRules::builder().add(access, patterns).unwrap();
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn a_name_matches_at_any_depth_and_a_path_at_the_root_only() {
+        let rules = rules(Access::Denied, &["*.pem", "infra/prod", "/top"]);
+        for path in ["a.pem", "x/y/a.pem", "infra/prod", "infra/prod/a/b", "top"] {
+            assert_eq!(rules.access(path), Access::Denied, "{path}");
+        }
+        for path in ["", "pem", "a.pem.txt", "x/infra/prod", "infra", "x/top"] {
+            assert_eq!(rules.access(path), Access::Full, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_folder_covers_what_is_beneath_it_and_an_exception_opens_a_part() {
+        let rules = rules(Access::Hidden, &["private/", "!private/readme.md"]);
+        assert_eq!(rules.access("private"), Access::Hidden);
+        assert_eq!(rules.access("private/a/b"), Access::Hidden);
+        assert_eq!(rules.access("private/README.md"), Access::Full);
+    }
+
+    #[test]
+    fn the_most_closed_standing_holds_and_exceptions_are_of_one_standing() {
+        let rules = PathRules::builder()
+            .add(Access::ReadOnly, ["**/*.md"])
+            .and_then(|rules| rules.add(Access::Denied, ["docs", "!docs/open.md"]))
+            .and_then(|rules| rules.add(Access::Hidden, ["docs/secret.md"]))
+            .and_then(PathRulesBuilder::build)
+            .unwrap();
+        assert_eq!(rules.access("a.md"), Access::ReadOnly);
+        assert_eq!(rules.access("docs/a.md"), Access::Denied);
+        assert_eq!(rules.access("docs/open.md"), Access::ReadOnly);
+        assert_eq!(rules.access("docs/secret.md"), Access::Hidden);
+    }
+
+    #[test]
+    fn case_opens_nothing() {
+        let rules = rules(Access::Hidden, &["Private", "ÄRGER.txt"]);
+        for path in ["private", "PRIVATE/x", "a/ärger.TXT"] {
+            assert_eq!(rules.access(path), Access::Hidden, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_preset_knows_secrets_and_leaves_their_examples() {
+        let rules = PathRules::builder()
+            .secrets(Access::Hidden)
+            .build()
+            .unwrap();
+        for path in [
+            ".env",
+            "app/.env.production",
+            ".ENV",
+            "id_rsa",
+            "home/.ssh/config",
+            "certs/server.key",
+            ".aws/credentials",
+            "x/.docker/config.json",
+            ".netrc",
+            ".git-credentials",
+            "terraform.tfstate",
+            "keys/service-account-prod.json",
+        ] {
+            assert_eq!(rules.access(path), Access::Hidden, "{path}");
+        }
+        for path in [
+            ".env.example",
+            "a/.env.sample",
+            "env",
+            "src/environment.rs",
+            "id_rsa.pub",
+            "keys.md",
+            "docker/config.json",
+            "src/credentials.rs",
+        ] {
+            assert_eq!(rules.access(path), Access::Full, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_named_with_its_fault() {
+        for (pattern, fault) in [
+            ("", "empty"),
+            ("!", "empty"),
+            ("../x", "\"..\""),
+            ("a//b", "\"\""),
+            ("a[", "character class"),
+            ("{a", "alternate"),
+        ] {
+            let builder = PathRules::builder().add(Access::Denied, [pattern]);
+            let error = builder.unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidArgument);
+            assert!(error.message().contains(fault), "{pattern}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_changes_no_answer() {
+        let rules = rules(Access::Denied, &["*7"]);
+        for _ in 0..2 {
+            for number in 0..2 * MOST_REMEMBERED {
+                let expected = match number % 10 {
+                    7 => Access::Denied,
+                    _ => Access::Full,
+                };
+                assert_eq!(rules.access(&number.to_string()), expected);
+            }
+            assert!(rules.remembered.len() <= MOST_REMEMBERED);
+        }
+    }
+
+    /// Decides as the documentation says, one pattern at a time and without any memory.
+    fn plainly(patterns: &[(Access, bool, String)], path: &str) -> Access {
+        let path = path.to_lowercase();
+        let mut above: Vec<&str> = path.match_indices('/').map(|(at, _)| &path[..at]).collect();
+        above.push(&path);
+        let matches = |pattern: &str| {
+            let glob = compile(pattern).unwrap().compile_matcher();
+            above.iter().any(|path| glob.is_match(path))
+        };
+        let any = |access: Access, exception: bool| {
+            let mut of = patterns
+                .iter()
+                .filter(|p| (p.0, p.1) == (access, exception));
+            of.any(|(_, _, pattern)| matches(pattern))
+        };
+        Access::GIVEN
+            .into_iter()
+            .find(|access| any(*access, false) && !any(*access, true))
+            .unwrap_or_default()
+    }
+
+    fn pattern() -> impl Strategy<Value = (Access, bool, String)> {
+        let access = prop::sample::select(Access::GIVEN.to_vec());
+        let text = prop_oneof![
+            "[abC]{1,2}",
+            "/?[abC]/[ab*]{1,2}",
+            "[ab]/\\*\\*/[cd]",
+            "\\*\\.[xy]",
+            "[ab]/",
+        ];
+        (access, any::<bool>(), text)
+    }
+
+    proptest! {
+        #[test]
+        fn a_decision_is_what_the_patterns_say_one_by_one(
+            patterns in prop::collection::vec(pattern(), 0..8),
+            paths in prop::collection::vec("[aBc]{1,2}(/[abcd]{1,2}){0,3}(\\.[xy])?", 1..8),
+        ) {
+            let mut builder = PathRules::builder();
+            for (access, exception, text) in &patterns {
+                let mark = if *exception { "!" } else { "" };
+                builder = builder.add(*access, [format!("{mark}{text}")]).unwrap();
+            }
+            let rules = builder.build().unwrap();
+            for path in &paths {
+                prop_assert_eq!(rules.access(path), plainly(&patterns, path), "{}", path);
+            }
+        }
+    }
+}

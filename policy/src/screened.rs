@@ -1,0 +1,236 @@
+//! The screen on content: what a tool adds around a file's text does not get into a file.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use seamfs_core::options::DEFAULT_BEFORE_LIMIT;
+use seamfs_core::text::{FoundTrace, Text, Trace, new_traces, traces};
+use seamfs_core::{
+    CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, ErrorCode, FileSystem,
+    FsError, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
+    ResolveOptions, Result, StatOptions, Target, TextEdit, TransferOptions, TransferOutcome,
+    Transform, Version, WriteOptions, WriteOutcome,
+};
+
+/// Which kinds of text are kept out of files; the default keeps out every [`Trace`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Screen {
+    refused: BTreeSet<Trace>,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self {
+            refused: BTreeSet::from(Trace::ALL),
+        }
+    }
+}
+
+impl Screen {
+    /// Returns a screen that lets everything through.
+    pub fn open() -> Self {
+        Self {
+            refused: BTreeSet::new(),
+        }
+    }
+
+    /// Lets one kind of text into files.
+    #[must_use]
+    pub fn allowing(mut self, trace: Trace) -> Self {
+        self.refused.remove(&trace);
+        self
+    }
+
+    /// Returns whether everything is let through.
+    pub fn is_open(&self) -> bool {
+        self.refused.is_empty()
+    }
+
+    fn first_of(&self, found: &[FoundTrace]) -> Option<FoundTrace> {
+        let mut refused = found.iter().filter(|f| self.refused.contains(&f.trace));
+        refused.next().copied()
+    }
+}
+
+/// The layer: a file system that keeps traces of tools out of files, whoever calls it.
+///
+/// What a file held already never counts, so that a file about such text can be edited.
+#[derive(Clone)]
+pub struct Screened {
+    inner: Arc<dyn FileSystem>,
+    screen: Arc<Screen>,
+}
+
+impl Screened {
+    /// Screens what is written to a file system.
+    pub fn new(inner: Arc<dyn FileSystem>, screen: Screen) -> Self {
+        Self {
+            inner,
+            screen: Arc::new(screen),
+        }
+    }
+
+    /// Checks a whole content; the one before is read only when there is something to excuse.
+    async fn check(&self, target: &Target, bytes: &Bytes, context: &CallContext) -> Result<()> {
+        let Ok(after) = std::str::from_utf8(bytes) else {
+            return Ok(());
+        };
+        if self.screen.first_of(&traces(after)).is_none() {
+            return Ok(());
+        }
+        let options = ReadOptions {
+            max_bytes: Some(DEFAULT_BEFORE_LIMIT),
+            ..ReadOptions::default().in_context(context)
+        };
+        let before = match self.inner.read(target, options).await {
+            Ok(outcome) => outcome.body.collect().await?.bytes,
+            Err(error) => match error.code() {
+                // The write itself says what is wrong with a target that is no file.
+                ErrorCode::NotFound | ErrorCode::NotRegularFile | ErrorCode::TooLarge => {
+                    Bytes::new()
+                }
+                _ => return Err(error),
+            },
+        };
+        let before = String::from_utf8_lossy(&before);
+        match self.screen.first_of(&new_traces(&before, after)) {
+            None => Ok(()),
+            Some(found) => Err(refusal(found)),
+        }
+    }
+}
+
+/// An edit whose plan is screened inside its critical section.
+struct ScreenedEdit {
+    transform: Arc<dyn Transform>,
+    screen: Arc<Screen>,
+}
+
+impl Transform for ScreenedEdit {
+    fn plan(&self, text: &Text<'_>, version: &Version) -> Result<TextEdit> {
+        let edit = self.transform.plan(text, version)?;
+        let splices = edit.splices.as_slice();
+        // A gutter of one row is told only beside the text it was taken from.
+        let suspicious = splices
+            .iter()
+            .any(|splice| !new_traces(text.body(), &splice.replacement).is_empty());
+        if !suspicious {
+            return Ok(edit);
+        }
+        let after = edit.splices.apply(text.bytes());
+        let before = String::from_utf8_lossy(text.bytes());
+        let found = new_traces(&before, &String::from_utf8_lossy(&after));
+        match self.screen.first_of(&found) {
+            None => Ok(edit),
+            Some(found) => Err(refusal(found)),
+        }
+    }
+}
+
+fn refusal(found: FoundTrace) -> FsError {
+    FsError::new(
+        ErrorCode::InvalidArgument,
+        format!(
+            "line {} of the new content is {} and no content of a file; give the text itself, \
+             in full",
+            found.line,
+            found.trace.describe()
+        ),
+    )
+    .with_details(|details| details.lines = Some(vec![found.line]))
+}
+
+impl fmt::Debug for Screened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Screened")
+            .field("screen", &self.screen)
+            .field("inner", &self.inner)
+            .finish()
+    }
+}
+
+impl fmt::Display for Screened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl FileSystem for Screened {
+    fn capabilities(&self, target: Option<&Target>) -> Capabilities {
+        self.inner.capabilities(target)
+    }
+
+    async fn resolve(&self, path: &str, cwd: &str, options: ResolveOptions) -> Result<Target> {
+        self.inner.resolve(path, cwd, options).await
+    }
+
+    async fn stat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+        self.inner.stat(target, options).await
+    }
+
+    async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
+        self.inner.lstat(target, options).await
+    }
+
+    async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
+        self.inner.read(target, options).await
+    }
+
+    async fn list(&self, target: &Target, options: ListOptions) -> Result<Listing> {
+        self.inner.list(target, options).await
+    }
+
+    async fn write(
+        &self,
+        target: &Target,
+        bytes: Bytes,
+        options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        self.check(target, &bytes, &options.context)
+            .await
+            .map_err(|error| error.at(target.display()).during(Operation::Write))?;
+        self.inner.write(target, bytes, options).await
+    }
+
+    async fn edit(
+        &self,
+        target: &Target,
+        transform: Arc<dyn Transform>,
+        options: EditOptions,
+    ) -> Result<EditOutcome> {
+        let screen = Arc::clone(&self.screen);
+        let screened = Arc::new(ScreenedEdit { transform, screen });
+        self.inner.edit(target, screened, options).await
+    }
+
+    async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
+        self.inner.remove(target, options).await
+    }
+
+    async fn rename(
+        &self,
+        from: &Target,
+        to: &Target,
+        options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        self.inner.rename(from, to, options).await
+    }
+
+    async fn copy(
+        &self,
+        from: &Target,
+        to: &Target,
+        options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        self.inner.copy(from, to, options).await
+    }
+
+    async fn create_dir(&self, target: &Target, options: CreateDirOptions) -> Result<()> {
+        self.inner.create_dir(target, options).await
+    }
+}
