@@ -1,6 +1,8 @@
 //! Escalation: the two arguments with which a model asks for a wider mode, for one call.
 
-use seamfs_core::escalation::{Escalation, Verdict};
+use std::time::{Duration, Instant};
+
+use seamfs_core::escalation::{Approver, Escalation, Verdict};
 use seamfs_core::gate::GateFacts;
 use seamfs_core::{CallContext, ContentHash, ErrorCode, FsError, Operation, Result, SandboxMode};
 use serde_json::{Map, Value, json};
@@ -16,6 +18,9 @@ pub(crate) struct Request {
     confined: SandboxMode,
     arguments: ContentHash,
 }
+
+/// How long a question waits for somebody to decide.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 const WANTED: &str = "sandbox_permissions";
 const JUSTIFICATION: &str = "justification";
@@ -98,10 +103,10 @@ impl Scope {
         if request.wanted <= request.confined {
             return Err(denied(format!(
                 "the mode asked for is not wider than the one in force, {}",
-                name(request.confined)
+                request.confined.as_str()
             )));
         }
-        let Some(approver) = self.gate.approver() else {
+        let Some(approver) = self.approver.as_deref().or_else(|| self.gate.approver()) else {
             return Err(denied(
                 "nobody is there who could approve a wider sandbox mode".to_owned(),
             ));
@@ -116,19 +121,13 @@ impl Scope {
             confined: request.confined,
             justification: &request.justification,
         };
-        let verdict = approver.decide(&escalation).await;
-        tracing::info!(
-            actor = %self.actor,
-            tool = self.tool,
-            target = %place.target,
-            wanted = name(request.wanted),
-            justification = request.justification,
-            ?verdict,
-            "escalation"
-        );
+        let asked = Instant::now();
+        let verdict = ask(approver, &escalation).await;
         match verdict {
             Verdict::Approved => Ok(CallContext {
                 grant: Some(request.wanted),
+                // What a person took to decide is not the call's own time.
+                deadline: self.context.deadline.map(|end| end + asked.elapsed()),
                 ..self.context.clone()
             }),
             Verdict::Rejected(None) => {
@@ -141,14 +140,40 @@ impl Scope {
                 "the request for a wider sandbox mode was cancelled before anybody decided"
                     .to_owned(),
             )),
+            Verdict::Deferred => Err(denied(
+                "the request for a wider sandbox mode waits for an answer; the call is to be \
+                 repeated with it"
+                    .to_owned(),
+            )),
         }
     }
 }
 
-const fn name(mode: SandboxMode) -> &'static str {
-    match mode {
-        SandboxMode::ReadOnly => "read-only",
-        SandboxMode::WorkspaceWrite => "workspace-write",
-        SandboxMode::FullAccess => "full-access",
-    }
+/// Puts the question, and writes down who asked, for what, why, and what came of it.
+async fn ask(approver: &dyn Approver, escalation: &Escalation<'_>) -> Verdict {
+    tracing::info!(
+        actor = %escalation.actor,
+        tool = escalation.tool,
+        operation = %escalation.operation,
+        target = %escalation.target,
+        arguments = %escalation.arguments.to_hex(),
+        wanted = escalation.wanted.as_str(),
+        confined = escalation.confined.as_str(),
+        justification = escalation.justification,
+        "a wider sandbox mode is asked for"
+    );
+    let verdict = tokio::time::timeout(PATIENCE, approver.decide(escalation))
+        .await
+        .unwrap_or(Verdict::Cancelled);
+    tracing::info!(
+        actor = %escalation.actor,
+        tool = escalation.tool,
+        target = %escalation.target,
+        arguments = %escalation.arguments.to_hex(),
+        wanted = escalation.wanted.as_str(),
+        by = ?approver,
+        ?verdict,
+        "a wider sandbox mode was decided on"
+    );
+    verdict
 }

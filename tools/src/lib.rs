@@ -4,6 +4,7 @@
 //! decide nothing: the gate does. A [`Toolbox`] is what a workspace holds; [`catalogue`] is the
 //! one list that MCP, the CLI and the documentation read.
 
+mod allowed;
 mod arguments;
 mod cards;
 mod edit;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use seamfs_core::cache::LineIndexes;
+use seamfs_core::escalation::Approver;
 use seamfs_core::gate::{Observation, Observed, Part, Shown};
 use seamfs_core::locks::{Ticket, Turn, Turns};
 use seamfs_core::options::Purpose;
@@ -39,6 +40,7 @@ pub struct Scope {
     pub(crate) context: CallContext,
     pub(crate) tool: &'static str,
     pub(crate) escalation: Option<Request>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) order: Order,
     pub(crate) indexes: Arc<LineIndexes>,
     pub(crate) arrival: Option<Ticket<Actor>>,

@@ -7,11 +7,13 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use seamfs_core::cache::LineIndexes;
+use seamfs_core::escalation::Approver;
 use seamfs_core::gate::GateFacts;
 use seamfs_core::{Actor, CallContext, Cancellation, ErrorCode, FileSystem, FsError, Gate};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use crate::allowed;
 use crate::edit::Edit;
 use crate::editor::StrReplaceEditor;
 use crate::escalation;
@@ -48,12 +50,14 @@ struct Inner {
 }
 
 /// Who calls, and from where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Caller {
     /// Who acts.
     pub actor: Actor,
     /// Where relative paths start; empty for the root.
     pub cwd: Arc<str>,
+    /// Who may widen the mode of this caller's calls; otherwise whoever the gate has.
+    pub approver: Option<Arc<dyn Approver>>,
 }
 
 impl Toolbox {
@@ -90,7 +94,7 @@ impl Toolbox {
         self.inner
             .tools
             .iter()
-            .map(|tool| tool.spec(&facts))
+            .map(|tool| allowed::described(tool.spec(&facts), tool.mutates(), &facts))
             .collect()
     }
 
@@ -129,6 +133,7 @@ impl Toolbox {
             },
             tool: tool.name(),
             escalation: None,
+            approver: caller.approver.clone(),
             arrival: Some(self.inner.order.arrive(&caller.actor)),
             order: self.inner.order.clone(),
             indexes: Arc::clone(&self.inner.indexes),
