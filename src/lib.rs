@@ -24,11 +24,13 @@
 //! (rules from [`policy`]) and [`tools`] together; a [`Session`] is one actor in it. Hosts that
 //! want only a part use the crates directly; nothing here is needed to.
 
+pub mod config;
 pub mod mcp;
 mod registry;
 mod session_file;
 mod workspace;
 
+pub use config::Config;
 pub use registry::{Opener, Options, Registry};
 pub use seamfs_core as core;
 pub use seamfs_core::{

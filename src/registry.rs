@@ -141,7 +141,7 @@ impl fmt::Debug for Registry {
 }
 
 /// Returns the scheme of text that is a URL: at least two letters, so that no path is mistaken.
-fn scheme_of(location: &str) -> Option<&str> {
+pub(crate) fn scheme_of(location: &str) -> Option<&str> {
     let (scheme, _) = location.split_once(':')?;
     let valid = scheme.len() > 1
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -218,7 +218,7 @@ where
 }
 
 /// Parses a number of bytes: digits, with `KiB`, `MiB` or `GiB` behind them if wanted.
-fn parse_size(key: &str, text: &str) -> Result<u64> {
+pub(crate) fn parse_size(key: &str, text: &str) -> Result<u64> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
     let (digits, unit) = units
         .iter()

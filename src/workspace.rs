@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use seamfs_core::SandboxMode;
 use seamfs_core::escalation::Approver;
+use seamfs_core::text::Trace;
 use seamfs_core::{
     Actor, CallContext, ErrorCode, FileSystem, FsError, Gate, Purpose, ResolveOptions, Result,
     Rule, StatOptions,
 };
-use seamfs_policy::{Coverage, Detail, Ledger, Log, Observation, Past, Rebase, Sandbox, Sandboxed};
+use seamfs_policy::{
+    Coverage, Detail, Ledger, Log, Metered, Observation, Past, PathRules, Quotas, Rebase, Ruled,
+    Sandbox, Sandboxed, Screen, Screened,
+};
 use seamfs_tools::{Call, Caller, Tool, ToolSpec, Toolbox, catalogue};
 use serde_json::Value;
 
@@ -63,6 +67,7 @@ impl Workspace {
             caller: Caller {
                 actor: Actor::new(name),
                 cwd: Arc::from(""),
+                approver: None,
             },
             call_limit: self.call_limit,
         }
@@ -106,6 +111,13 @@ impl Session {
     #[must_use]
     pub fn with_cwd(mut self, cwd: &str) -> Self {
         self.caller.cwd = Arc::from(cwd);
+        self
+    }
+
+    /// Returns the same session with somebody of its own who may widen the mode of single calls.
+    #[must_use]
+    pub fn asking(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.caller.approver = Some(approver);
         self
     }
 
@@ -185,6 +197,9 @@ pub struct WorkspaceBuilder {
     rebase: bool,
     past: Option<Past>,
     sandbox: Option<SandboxMode>,
+    path_rules: Option<PathRules>,
+    quotas: Quotas,
+    screen: Screen,
     approver: Option<Arc<dyn Approver>>,
     tools: Vec<Box<dyn Tool>>,
     call_limit: Duration,
@@ -200,6 +215,9 @@ impl Default for WorkspaceBuilder {
             rebase: false,
             past: None,
             sandbox: None,
+            path_rules: None,
+            quotas: Quotas::default(),
+            screen: Screen::default().allowing(Trace::Elision),
             approver: None,
             tools: catalogue(),
             call_limit: CALL_LIMIT,
@@ -259,6 +277,30 @@ impl WorkspaceBuilder {
     #[must_use]
     pub fn sandbox(mut self, mode: SandboxMode) -> Self {
         self.sandbox = Some(mode);
+        self
+    }
+
+    /// Hides paths, denies them or keeps them read-only. Default none; no grant widens these.
+    #[must_use]
+    pub fn path_rules(mut self, rules: PathRules) -> Self {
+        self.path_rules = Some(rules).filter(|rules| !rules.is_empty());
+        self
+    }
+
+    /// Bounds how much may be written. Default nothing.
+    #[must_use]
+    pub fn quotas(mut self, quotas: Quotas) -> Self {
+        self.quotas = quotas;
+        self
+    }
+
+    /// Replaces the screen that keeps tools' own text out of files.
+    ///
+    /// Default every kind of it but elisions: a rewrite that carries one is let through, with the
+    /// note of how much it drops. A [`Config`](crate::Config) keeps those out too.
+    #[must_use]
+    pub fn screen(mut self, screen: Screen) -> Self {
+        self.screen = screen;
         self
     }
 
@@ -332,6 +374,7 @@ impl WorkspaceBuilder {
             Some(rules) => rules,
             None => self.observing(&*fs),
         };
+        let fs = self.confined(fs, &mut rules);
         let fs = match self.sandbox {
             None => fs,
             Some(mode) => {
@@ -349,6 +392,29 @@ impl WorkspaceBuilder {
             fs,
             call_limit: self.call_limit,
         }
+    }
+
+    /// Puts the operator's policies over a file system: what refuses without a look at the file
+    /// comes first.
+    fn confined(
+        &mut self,
+        mut fs: Arc<dyn FileSystem>,
+        rules: &mut Vec<Arc<dyn Rule>>,
+    ) -> Arc<dyn FileSystem> {
+        if !self.quotas.is_unbounded() {
+            let metered = Metered::new(fs, self.quotas);
+            rules.push(Arc::new(metered.rule()));
+            fs = Arc::new(metered);
+        }
+        if !self.screen.is_open() {
+            fs = Arc::new(Screened::new(fs, self.screen.clone()));
+        }
+        if let Some(path_rules) = self.path_rules.take() {
+            let ruled = Ruled::new(fs, path_rules);
+            rules.insert(0, Arc::new(ruled.rule()));
+            fs = Arc::new(ruled);
+        }
+        fs
     }
 
     /// Makes the rules of the observation policy, all over one ledger.

@@ -59,7 +59,7 @@ enum Signal {
 }
 
 pub(crate) async fn run(args: BatchArgs) -> Outcome {
-    let opened = match open::open(&args.workspace.workspace, &args.workspace.settings, &[]).await {
+    let opened = match open::open(&args.workspace, &[]).await {
         Ok(opened) => opened,
         Err(error) => {
             show::error(&error.to_string());

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{Outcome, WorkspaceArgs, open, show};
+use super::{Outcome, WorkspaceArgs, open, prompt, show};
 
 /// The session that a single call acts as.
 const SESSION: &str = "cli";
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: CallArgs) -> Outcome {
             return Outcome::Usage;
         }
     };
-    let opened = match open::open(&args.workspace.workspace, &args.workspace.settings, &[]).await {
+    let opened = match open::open_asking(&args.workspace, &[], prompt::approver()).await {
         Ok(opened) => opened,
         Err(error) => {
             show::error(&error.to_string());

@@ -9,9 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use seamfs::core::conformance::{self, Report, Scratch, Verdict};
 use seamfs::core::{FileSystem, StatOptions};
+use seamfs::policy::Screen;
 use seamfs::providers::Object;
 use seamfs::providers::object::Conditions;
-use seamfs::{CallContext, FileSystemExt, FsError, Workspace};
+use seamfs::{CallContext, Config, ErrorCode, FileSystemExt, FsError, Workspace};
 use serde_json::Value;
 
 use super::{Outcome, key_value, show};
@@ -19,8 +20,11 @@ use super::{Outcome, key_value, show};
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// The workspace: a path, or a URL such as memory: or file:///srv/project.
-    #[arg(value_name = "WORKSPACE")]
-    workspace: String,
+    #[arg(value_name = "WORKSPACE", required_unless_present = "config")]
+    workspace: Option<String>,
+    /// A configuration that names the workspace, its options or both.
+    #[arg(long, value_name = "FILE")]
+    config: Option<std::path::PathBuf>,
     /// An option of the storage; may be repeated.
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
@@ -85,21 +89,29 @@ struct Patient {
     object: Option<Object>,
 }
 
+/// Opens the bare storage: the suite judges what is beneath every policy.
 async fn open(args: &DoctorArgs) -> Result<Patient, FsError> {
-    if let Some(object) = open_object(args).transpose()? {
+    let mut config = match &args.config {
+        Some(file) => Config::load(file)?,
+        None => Config::default(),
+    };
+    config.options.extend(args.options.iter().cloned());
+    if args.durability.is_some() {
+        config.durability.clone_from(&args.durability);
+    }
+    let location = args.workspace.as_deref().or(config.workspace.as_deref());
+    let location = location.ok_or_else(|| {
+        let message = "the configuration names no workspace; name one on the command line";
+        FsError::new(ErrorCode::InvalidArgument, message)
+    })?;
+    if let Some(object) = open_object(location, &config).transpose()? {
         return Ok(Patient {
             fs: Arc::new(object.clone()),
             object: Some(object),
         });
     }
-    let mut builder = Workspace::builder().rules([]);
-    for (key, value) in &args.options {
-        builder = builder.option(key, value);
-    }
-    if let Some(durability) = &args.durability {
-        builder = builder.option("durability", durability);
-    }
-    let workspace = builder.open(&args.workspace).await?;
+    let bare = Workspace::builder().rules([]).screen(Screen::open());
+    let workspace = config.storing(bare).open(location).await?;
     Ok(Patient {
         fs: Arc::clone(workspace.fs()),
         object: None,
@@ -107,20 +119,20 @@ async fn open(args: &DoctorArgs) -> Result<Patient, FsError> {
 }
 
 #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
-fn open_object(args: &DoctorArgs) -> Option<Result<Object, FsError>> {
-    let (scheme, _) = args.workspace.split_once(':')?;
+fn open_object(location: &str, config: &Config) -> Option<Result<Object, FsError>> {
+    let (scheme, _) = location.split_once(':')?;
     let known = seamfs::providers::object::SCHEMES;
     if !known.contains(&&*scheme.to_ascii_lowercase()) {
         return None;
     }
-    let durability = args.durability.iter();
+    let durability = config.durability.iter();
     let durability = durability.map(|value| ("durability".to_owned(), value.clone()));
-    let options = args.options.iter().cloned().chain(durability);
-    Some(Object::connect(&args.workspace, options))
+    let options = config.options.clone().into_iter().chain(durability);
+    Some(Object::connect(location, options))
 }
 
 #[cfg(not(any(feature = "s3", feature = "gcs", feature = "azure")))]
-fn open_object(_: &DoctorArgs) -> Option<Result<Object, FsError>> {
+fn open_object(_: &str, _: &Config) -> Option<Result<Object, FsError>> {
     None
 }
 

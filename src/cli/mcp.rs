@@ -17,9 +17,9 @@ pub(crate) struct McpArgs {
     workspace: WorkspaceArgs,
 }
 
-pub(crate) async fn run(args: McpArgs) -> Outcome {
-    let place = args.place.as_deref().unwrap_or(&args.workspace.workspace);
-    let served = match open::open(place, &args.workspace.settings, &TOOLS).await {
+pub(crate) async fn run(mut args: McpArgs) -> Outcome {
+    args.workspace.workspace = args.place.or(args.workspace.workspace);
+    let served = match open::open(&args.workspace, &TOOLS).await {
         Ok(opened) => {
             Server::new(opened.workspace)
                 .with_cwd(&opened.cwd)

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod mcp;
 pub(crate) mod open;
+mod prompt;
 mod show;
 mod tools;
 
@@ -92,9 +93,10 @@ enum Command {
 /// The options that say which workspace, and what may be done in it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WorkspaceArgs {
-    /// The workspace: a path, or a URL such as memory: or file:///srv/project.
-    #[arg(short, long, value_name = "URL|PATH", default_value = ".")]
-    pub(crate) workspace: String,
+    /// The workspace: a path, or a URL such as memory: or file:///srv/project. Default the current
+    /// folder.
+    #[arg(short, long, value_name = "URL|PATH")]
+    pub(crate) workspace: Option<String>,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }
@@ -102,15 +104,18 @@ pub(crate) struct WorkspaceArgs {
 /// What may be done in a workspace, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Settings {
+    /// A configuration, as docs/operators.md describes; other options override it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<std::path::PathBuf>,
     /// An option of the storage; may be repeated.
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) options: Vec<(String, String)>,
     /// The working folder, where relative paths start.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// Whether files must be seen before they are changed.
-    #[arg(long, value_enum, default_value_t = Policy::Observe)]
-    pub(crate) policy: Policy,
+    /// Whether files must be seen before they are changed. Default observe.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<Policy>,
     /// Require that the very lines were shown before they are changed.
     #[arg(long)]
     pub(crate) coverage: bool,
@@ -120,9 +125,9 @@ pub(crate) struct Settings {
     /// Keep what sessions have seen in this file, and begin with what it holds.
     #[arg(long, value_name = "F")]
     pub(crate) session_file: Option<std::path::PathBuf>,
-    /// What may be changed: nothing, the workspace, or every mount.
-    #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::FullAccess)]
-    pub(crate) sandbox: Mode,
+    /// What may be changed: nothing, the workspace, or every mount. Default full-access.
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) sandbox: Option<Mode>,
     /// The tools to offer: names with commas between them, or all.
     #[arg(long, value_name = "A,B|all")]
     pub(crate) tools: Option<String>,

@@ -1,12 +1,12 @@
-//! Opening the workspace that the options describe.
+//! Opening the workspace that a configuration and the options describe.
 
 use std::sync::Arc;
 
-use seamfs::{
-    ErrorCode, FsError, Result, SandboxMode, Session, SessionFile, Workspace, WorkspaceBuilder,
-};
+use seamfs::config::{self, Config, Offered};
+use seamfs::core::escalation::Approver;
+use seamfs::{ErrorCode, FsError, Result, SandboxMode, Session, Workspace};
 
-use super::{Mode, Policy, Settings};
+use super::{Mode, Policy, Settings, WorkspaceArgs};
 
 /// A workspace and the working folder that its sessions start in.
 #[derive(Debug)]
@@ -22,62 +22,91 @@ impl Opened {
     }
 }
 
-/// Opens a workspace; `tools` are offered unless the options name others.
-pub(crate) async fn open(location: &str, settings: &Settings, tools: &[&str]) -> Result<Opened> {
-    let mut builder = Workspace::builder();
-    for (key, value) in &settings.options {
-        builder = builder.option(key, value);
-    }
-    if let Some(durability) = &settings.durability {
-        builder = builder.option("durability", durability);
+/// Reads the configuration, if one is named, and lets the options override it.
+pub(crate) fn configuration(settings: &Settings) -> Result<Config> {
+    let mut config = match &settings.config {
+        Some(file) => Config::load(file)?,
+        None => Config::default(),
+    };
+    config.options.extend(settings.options.iter().cloned());
+    if settings.durability.is_some() {
+        config.durability.clone_from(&settings.durability);
     }
     for (option, value) in &settings.tool_options {
         let (tool, key) = option.split_once('.').ok_or_else(|| {
             let message = format!("`--tool-option {option}` must be TOOL.KEY=VALUE");
             FsError::new(ErrorCode::InvalidArgument, message)
         })?;
-        builder = builder.tool_option(tool, key, value)?;
+        // The last one that is set wins.
+        let option = (tool.to_owned(), key.to_owned(), value.clone());
+        config.tool_options.push(option);
     }
-    builder = match settings.tools.as_deref() {
-        Some("all") => builder,
-        Some(names) => builder.tools(names.split(',').map(str::trim))?,
-        None if tools.is_empty() => builder,
-        None => builder.tools(tools.iter().copied())?,
-    };
-    match settings.sandbox {
-        Mode::ReadOnly => builder = builder.sandbox(SandboxMode::ReadOnly),
-        Mode::WorkspaceWrite => builder = builder.sandbox(SandboxMode::WorkspaceWrite),
-        Mode::FullAccess => {}
+    match settings.tools.as_deref() {
+        None => {}
+        Some("all") => config.tools = Some(Offered::All),
+        Some(names) => {
+            let names = names.split(',').map(|name| name.trim().to_owned());
+            config.tools = Some(Offered::Named(names.collect()));
+        }
     }
-    builder = observing(builder, settings)?;
-    let workspace = builder.open(location).await?;
-    let cwd = match &settings.cwd {
+    if let Some(mode) = settings.sandbox {
+        config.sandbox = Some(match mode {
+            Mode::ReadOnly => SandboxMode::ReadOnly,
+            Mode::WorkspaceWrite => SandboxMode::WorkspaceWrite,
+            Mode::FullAccess => SandboxMode::FullAccess,
+        });
+    }
+    if let Some(policy) = settings.policy {
+        config.policy = Some(match policy {
+            Policy::Observe => config::Policy::Observe,
+            Policy::None => config::Policy::None,
+        });
+    }
+    config.coverage = settings.coverage.then_some(true).or(config.coverage);
+    config.rebase = settings.rebase.then_some(true).or(config.rebase);
+    if settings.session_file.is_some() {
+        config.session_file.clone_from(&settings.session_file);
+    }
+    if settings.cwd.is_some() {
+        config.cwd.clone_from(&settings.cwd);
+    }
+    Ok(config)
+}
+
+/// Opens a workspace; `tools` are offered unless others are named.
+pub(crate) async fn open(args: &WorkspaceArgs, tools: &[&str]) -> Result<Opened> {
+    open_asking(args, tools, None).await
+}
+
+/// Opens a workspace where somebody may widen the mode of single calls.
+pub(crate) async fn open_asking(
+    args: &WorkspaceArgs,
+    tools: &[&str],
+    approver: Option<Arc<dyn Approver>>,
+) -> Result<Opened> {
+    let mut config = configuration(&args.settings)?;
+    if config.tools.is_none() && !tools.is_empty() {
+        let tools = tools.iter().map(|tool| (*tool).to_owned());
+        config.tools = Some(Offered::Named(tools.collect()));
+    }
+    let mut builder = config.configure(config.storing(Workspace::builder()))?;
+    if let Some(approver) = approver {
+        builder = builder.approver(approver);
+    }
+    let location = args.workspace.as_deref().or(config.workspace.as_deref());
+    let workspace = builder.open(location.unwrap_or(".")).await?;
+    let cwd = match &config.cwd {
         None => String::new(),
         Some(cwd) => workspace.folder(cwd).await?,
     };
     Ok(Opened { workspace, cwd })
 }
 
-/// Sets what must have been seen, and how long that is remembered.
-fn observing(mut builder: WorkspaceBuilder, settings: &Settings) -> Result<WorkspaceBuilder> {
-    let observing = settings.coverage || settings.rebase || settings.session_file.is_some();
-    if settings.policy == Policy::None {
-        return match observing {
-            false => Ok(builder.rules([])),
-            true => Err(FsError::new(
-                ErrorCode::InvalidArgument,
-                "`--coverage`, `--rebase` and `--session-file` need `--policy observe`",
-            )),
-        };
-    }
-    if settings.coverage {
-        builder = builder.coverage();
-    }
-    if settings.rebase {
-        builder = builder.rebase();
-    }
-    if let Some(path) = &settings.session_file {
-        builder = builder.log(Arc::new(SessionFile::open(path)?))?;
-    }
-    Ok(builder)
+/// Puts the tools together as a workspace of these settings has them, without its storage.
+pub(crate) async fn described(settings: &Settings) -> Result<Workspace> {
+    let mut config = configuration(settings)?;
+    // No file of the operator's is touched to describe the tools, nor one of the workspace.
+    config.session_file = None;
+    let builder = config.configure(Workspace::builder())?;
+    builder.open("memory:").await
 }

@@ -16,14 +16,14 @@ pub(crate) struct ToolsArgs {
 
 pub(crate) async fn run(args: ToolsArgs) -> Outcome {
     // No storage is touched to describe the tools: they are the same on every one.
-    let opened = match open::open("memory:", &args.settings, &[]).await {
-        Ok(opened) => opened,
+    let workspace = match open::described(&args.settings).await {
+        Ok(workspace) => workspace,
         Err(error) => {
             show::error(&error.to_string());
             return Outcome::Usage;
         }
     };
-    let specs = opened.workspace.tools();
+    let specs = workspace.tools();
     if args.json {
         let text = serde_json::to_string_pretty(&json!(specs)).expect("a spec is plain JSON");
         show::line(&text);

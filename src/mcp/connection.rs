@@ -1,6 +1,7 @@
 //! A connection: one client, one session, and the requests that it may make.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
@@ -12,6 +13,7 @@ use seamfs_tools::{ToolResult, ToolSpec};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::approval::{Asking, Questions};
 use super::arrival::Place;
 use super::translate;
 use crate::Session;
@@ -22,6 +24,7 @@ pub(super) struct Connection {
     session: Session,
     tools: Vec<Tool>,
     config: ServerConfig,
+    questions: Arc<Questions>,
     /// Nothing is ever sent: that it is gone says that the connection is over.
     _open: oneshot::Sender<Infallible>,
 }
@@ -37,6 +40,7 @@ impl Connection {
             session,
             tools: specs.iter().map(translate::tool).collect(),
             config: translate::config(specs, root),
+            questions: Arc::default(),
             _open: open,
         }
     }
@@ -50,6 +54,7 @@ impl Connection {
     async fn call(
         &self,
         request: CallToolRequestParams,
+        asking: &Asking,
         context: &RequestContext<RoleServer>,
     ) -> Option<ToolResult> {
         let turn = match context.extensions.get::<Place>() {
@@ -60,7 +65,11 @@ impl Connection {
             return None;
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let mut call = self.session.call(&request.name, arguments);
+        let session = match asking.approver() {
+            Some(approver) => self.session.clone().asking(approver),
+            None => self.session.clone(),
+        };
+        let mut call = session.call(&request.name, arguments);
         drop(turn);
         tokio::select! {
             biased;
@@ -102,14 +111,19 @@ impl ServerHandler for Connection {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !self.tools.iter().any(|tool| tool.name == request.name) {
             let message = format!("there is no such tool; there are {}", self.names());
             return Err(ErrorData::invalid_params(message, None));
         }
-        match self.call(request, &context).await {
+        let asking = Asking::of(&self.questions, &mut request, &context);
+        let result = self.call(request, &asking, &context).await;
+        if let Some(question) = asking.question() {
+            return Ok(question.into());
+        }
+        match result {
             Some(result) => Ok(translate::result(result).into()),
             // Nobody reads this: a cancelled request is not answered.
             None => Err(ErrorData::invalid_request(
