@@ -12,6 +12,7 @@ mod ledger;
 mod linear;
 mod mcp;
 mod object;
+mod operator;
 #[cfg(all(feature = "s3", feature = "gcs", feature = "azure"))]
 mod proof;
 mod sandbox;
