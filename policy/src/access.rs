@@ -31,18 +31,30 @@ impl Access {
     /// Every standing that a pattern can give, from closed to open.
     const GIVEN: [Self; 3] = [Self::Hidden, Self::Denied, Self::ReadOnly];
 
-    /// The bit of a pattern that gives this standing, or that takes a path out of it.
-    const fn bit(self, exception: bool) -> u8 {
-        1 << (2 * self as u8 + exception as u8)
+    /// The bit of a list's pattern that gives this standing, or that takes a path out of it.
+    const fn bit(self, list: List, exception: bool) -> u16 {
+        1 << (4 * self as u16 + 2 * list as u16 + exception as u16)
     }
+}
+
+/// Whose patterns they are; an exception is one to its own list only.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    Operator,
+    Preset,
+}
+
+impl List {
+    const ALL: [Self; 2] = [Self::Operator, Self::Preset];
 }
 
 /// A compiled set of path patterns; deciding is the same whatever the number of patterns.
 ///
 /// A pattern is a glob in the manner of `.gitignore`: without a slash it matches a name at any
 /// depth, with one it is anchored at the root; `*` and `?` match within a name, `**` any number
-/// of names; what matches a folder covers everything beneath it. A `!` in front takes paths out
-/// of the patterns of the same standing. Where several standings apply the most closed one holds.
+/// of names; `{a,b}` matches either; what matches a folder covers everything beneath it. A `!` in
+/// front takes paths out of the patterns of the same standing, in whatever order they come, and
+/// never out of the preset's or the other way round. Where several standings apply the most closed one holds.
 ///
 /// Letters are compared without regard to case, on every backend: a folder may ignore case
 /// without saying so (a network share, a case-folding or FAT file system), and a fence that a
@@ -63,8 +75,8 @@ impl Access {
 /// ```
 pub struct PathRules {
     set: GlobSet,
-    bits: Vec<u8>,
-    remembered: DashMap<Box<str>, u8>,
+    bits: Vec<u16>,
+    remembered: DashMap<Box<str>, u16>,
 }
 
 impl PathRules {
@@ -78,11 +90,14 @@ impl PathRules {
         if self.bits.is_empty() || path.is_empty() {
             return Access::Full;
         }
-        let bits = self.bits_of(&path.to_lowercase());
-        Access::GIVEN
-            .into_iter()
-            .find(|access| bits & access.bit(false) != 0 && bits & access.bit(true) == 0)
-            .unwrap_or_default()
+        let bits = self.bits_of(&folded(path));
+        let has = |bit: u16| bits & bit != 0;
+        let given = |access: &Access| {
+            List::ALL
+                .into_iter()
+                .any(|list| has(access.bit(list, false)) && !has(access.bit(list, true)))
+        };
+        Access::GIVEN.into_iter().find(given).unwrap_or_default()
     }
 
     /// Returns how many patterns there are.
@@ -96,7 +111,7 @@ impl PathRules {
     }
 
     /// Collects the bits of the patterns that match a path or a folder above it.
-    fn bits_of(&self, path: &str) -> u8 {
+    fn bits_of(&self, path: &str) -> u16 {
         if let Some(bits) = self.remembered.get(path) {
             return *bits;
         }
@@ -126,7 +141,7 @@ impl fmt::Debug for PathRules {
 #[derive(Clone, Debug, Default)]
 pub struct PathRulesBuilder {
     globs: Vec<Glob>,
-    bits: Vec<u8>,
+    bits: Vec<u16>,
 }
 
 impl PathRulesBuilder {
@@ -135,7 +150,16 @@ impl PathRulesBuilder {
     /// # Errors
     /// `FS_INVALID_ARGUMENT` for a pattern that is empty, malformed or leads out of the root.
     pub fn add<P: AsRef<str>>(
+        self,
+        access: Access,
+        patterns: impl IntoIterator<Item = P>,
+    ) -> Result<Self> {
+        self.add_to(List::Operator, access, patterns)
+    }
+
+    fn add_to<P: AsRef<str>>(
         mut self,
+        list: List,
         access: Access,
         patterns: impl IntoIterator<Item = P>,
     ) -> Result<Self> {
@@ -148,7 +172,7 @@ impl PathRulesBuilder {
             let glob = compile(rest).map_err(|why| malformed(text, &why))?;
             if access != Access::Full {
                 self.globs.push(glob);
-                self.bits.push(access.bit(exception));
+                self.bits.push(access.bit(list, exception));
             }
         }
         Ok(self)
@@ -158,7 +182,7 @@ impl PathRulesBuilder {
     /// credentials that common tools keep.
     #[must_use]
     pub fn secrets(self, access: Access) -> Self {
-        self.add(access, secrets::PATTERNS)
+        self.add_to(List::Preset, access, secrets::PATTERNS)
             .expect("the preset's patterns are well formed")
     }
 
@@ -200,14 +224,21 @@ fn compile(pattern: &str) -> Result<Glob, String> {
         ));
     }
     let text = match trimmed.contains('/') {
-        true => anchored.to_lowercase(),
-        false => format!("**/{}", anchored.to_lowercase()),
+        true => folded(anchored),
+        false => format!("**/{}", folded(anchored)),
     };
     GlobBuilder::new(&text)
         .literal_separator(true)
         .backslash_escape(true)
         .build()
         .map_err(|error| error.kind().to_string())
+}
+
+/// Folds case letter by letter, whatever stands beside a letter: a sigma is one at the end of a
+/// word too.
+fn folded(text: &str) -> String {
+    let one = |letter| if letter == 'ς' { 'σ' } else { letter };
+    text.chars().flat_map(char::to_lowercase).map(one).collect()
 }
 
 fn malformed(pattern: &str, why: &str) -> FsError {
@@ -262,9 +293,36 @@ mod tests {
     }
 
     #[test]
+    fn an_exception_is_one_to_its_own_list_only() {
+        let rules = PathRules::builder()
+            .secrets(Access::Hidden)
+            .add(Access::Hidden, ["config", "!config/*.json", "private"])
+            .and_then(PathRulesBuilder::build)
+            .unwrap();
+        for path in [
+            "config/credentials.json",
+            "config/a.toml",
+            "private/.env.example",
+            "private/.env.sample/x",
+        ] {
+            assert_eq!(rules.access(path), Access::Hidden, "{path}");
+        }
+        for path in ["config/a.json", ".env.example", "x/.env.sample"] {
+            assert_eq!(rules.access(path), Access::Full, "{path}");
+        }
+    }
+
+    #[test]
     fn case_opens_nothing() {
-        let rules = rules(Access::Hidden, &["Private", "ÄRGER.txt"]);
-        for path in ["private", "PRIVATE/x", "a/ärger.TXT"] {
+        let rules = rules(Access::Hidden, &["Private", "ÄRGER.txt", "ΟΔΟΣ*"]);
+        for path in [
+            "private",
+            "PRIVATE/x",
+            "a/ärger.TXT",
+            "ΟΔΟΣΑ.txt",
+            "ΟΔΟΣ",
+            "οδος.txt",
+        ] {
             assert_eq!(rules.access(path), Access::Hidden, "{path}");
         }
     }

@@ -79,6 +79,18 @@ impl Metered {
         .await
     }
 
+    /// Checks the size that a whole write gives a file; one that is larger already may shrink.
+    async fn check_size(&self, target: &Target, size: u64, context: &CallContext) -> Result<()> {
+        let Err(exceeded) = self.meter.quotas().check_file(size) else {
+            return Ok(());
+        };
+        let options = StatOptions::default().in_context(context);
+        match self.inner.stat(target, options).await {
+            Ok(Some(there)) if there.size.is_some_and(|old| size <= old) => Ok(()),
+            _ => Err(exceeded),
+        }
+    }
+
     /// Reads how large a file is, and which version of it is that large.
     async fn measure(&self, target: &Target, context: &CallContext) -> Result<(u64, Version)> {
         let options = ReadOptions::default().in_context(context);
@@ -233,12 +245,11 @@ impl FileSystem for Metered {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let size = bytes.len() as u64;
-        let ticket = self
-            .meter
-            .quotas()
-            .check_file(size)
-            .and_then(|()| self.take(&options.context, size))
-            .map_err(|error| error.at(target.display()).during(Operation::Write))?;
+        let at = |error: FsError| error.at(target.display()).during(Operation::Write);
+        self.check_size(target, size, &options.context)
+            .await
+            .map_err(at)?;
+        let ticket = self.take(&options.context, size).map_err(at)?;
         let (target, cancellation) = (target.clone(), options.context.cancellation.clone());
         self.run(ticket, cancellation, |fs| async move {
             fs.write(&target, bytes, options).await

@@ -113,7 +113,7 @@ async fn keep_the_contract(fs: &Arc<dyn FileSystem>, what: &str) {
     })
     .await;
     let [held, skipped, failed] = counts;
-    println!("{what}: {held} claims held, {failed} failed, {skipped} do not apply");
+    eprintln!("{what}: {held} claims held, {failed} failed, {skipped} do not apply");
     assert!(failures.is_empty(), "{what}: {failures:#?}");
     assert!(held > 90, "{what}: {held} claims applied");
 }

@@ -64,6 +64,11 @@ async fn a_file_may_not_grow_past_its_quota_and_may_shrink_towards_it(
     hand.edit("large.txt", "aaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa")
         .await
         .ok()?;
+    hand.write("large.txt", "thirteen here").await.ok()?;
+    hand.write("large.txt", "fourteen bytes")
+        .await
+        .fails(QuotaExceeded)?;
+    scene.holds("large.txt", "thirteen here").await?;
     Ok(())
 }
 
