@@ -333,7 +333,8 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
         old: prefix..old.len() - suffix,
         new: prefix..new.len() - suffix,
     };
-    if too_much(&old[whole.old.clone()], &new[whole.new.clone()]) {
+    let (removed, added) = (&old[whole.old.clone()], &new[whole.new.clone()]);
+    if too_much(removed, added) || all_differ(removed, added) {
         return vec![whole];
     }
     let (skipped, left) = (
@@ -346,6 +347,13 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
 fn too_much(old: &[&str], new: &[&str]) -> bool {
     let bytes = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
     bytes(old) > COMPARED_BYTES && bytes(new) > COMPARED_BYTES
+}
+
+/// Returns whether a few lines were replaced by a few of which none is among them: then there is
+/// nothing to compare.
+fn all_differ(removed: &[&str], added: &[&str]) -> bool {
+    let pairs = removed.len() * added.len();
+    (1..=64).contains(&pairs) && removed.iter().all(|line| !added.contains(line))
 }
 
 /// Compares lines, save the `skipped` first and the `left` last, which are the same;

@@ -41,6 +41,15 @@ pub struct Occurrences {
     pub lines: Vec<u64>,
 }
 
+impl Occurrences {
+    /// Works out on which line each of the first matches begins.
+    fn name_lines(&mut self, text: &Text<'_>) {
+        let mut cursor = LineCursor::new(text.bytes());
+        let lines = self.first.iter().map(|range| cursor.line_of(range.start));
+        self.lines = lines.collect();
+    }
+}
+
 impl<'p> Pattern<'p> {
     /// Prepares a pattern. An empty one matches nowhere.
     pub fn new(old: &'p str) -> Self {
@@ -52,6 +61,13 @@ impl<'p> Pattern<'p> {
 
     /// Counts the matches in a text, overlaps included, and keeps the first `limit`.
     pub fn find_all_overlapping(&self, text: &Text<'_>, limit: usize) -> Occurrences {
+        let mut found = self.find_overlapping(text, limit);
+        found.name_lines(text);
+        found
+    }
+
+    /// Counts the matches, overlaps included, and keeps the first `limit` without their lines.
+    fn find_overlapping(&self, text: &Text<'_>, limit: usize) -> Occurrences {
         let mut found = Occurrences::default();
         self.visit(text.body().as_bytes(), Overlaps::Counted, |range| {
             found.count += 1;
@@ -59,12 +75,6 @@ impl<'p> Pattern<'p> {
                 found.first.push(shift(range, text.body_start()));
             }
         });
-        let mut cursor = LineCursor::new(text.bytes());
-        found.lines = found
-            .first
-            .iter()
-            .map(|range| cursor.line_of(range.start))
-            .collect();
         found
     }
 
@@ -80,11 +90,13 @@ impl<'p> Pattern<'p> {
     /// Finds the one match, or the occurrences (`limit` of them kept) when there are
     /// none or several.
     pub fn find_unique(&self, text: &Text<'_>, limit: usize) -> Result<Range<usize>, Occurrences> {
-        let mut found = self.find_all_overlapping(text, limit.max(1));
+        let mut found = self.find_overlapping(text, limit.max(1));
         match (found.count, found.first.pop()) {
+            // Nobody asks on which line it is: counting to it would be a pass over the text.
             (1, Some(range)) => Ok(range),
             (_, popped) => {
                 found.first.extend(popped);
+                found.name_lines(text);
                 Err(found)
             }
         }

@@ -163,12 +163,20 @@ impl Splices {
     /// When `source` has another length than the file the splices were planned for.
     pub fn is_identity(&self, source: &[u8]) -> bool {
         self.check(source);
-        self.new_len(source.len()) == source.len()
-            && (self
-                .splices
-                .iter()
-                .all(|splice| source[splice.range.clone()] == *splice.replacement.as_bytes())
-                || self.apply(source) == source)
+        if self.new_len(source.len()) != source.len() {
+            return false;
+        }
+        let (Some(first), Some(last)) = (self.splices.first(), self.splices.last()) else {
+            return true;
+        };
+        // What lies before the first and after the last splice stays where it is.
+        let mut rest = &source[first.range.start..last.range.end];
+        let mut kept_from = first.range.start;
+        self.splices.iter().all(|Splice { range, replacement }| {
+            let kept = &source[kept_from..range.start];
+            kept_from = range.end;
+            takes(&mut rest, kept) && takes(&mut rest, replacement.as_bytes())
+        })
     }
 
     /// Splicing other bytes than those seen must never pass for an edit.
@@ -192,6 +200,8 @@ impl Splices {
         self.check(source);
         let mut line = 1;
         let mut kept_from = 0;
+        let ends_with_splice =
+            (self.splices.last()).is_some_and(|last| last.range.end == source.len());
         let mut ranges = Vec::with_capacity(self.splices.len());
         let mut last_byte = None;
         for Splice { range, replacement } in &self.splices {
@@ -205,15 +215,28 @@ impl Splices {
             });
             last_byte = new.last().or(kept.last()).copied().or(last_byte);
         }
-        let tail = &source[kept_from..];
-        let last_byte = tail.last().copied().or(last_byte);
-        let total = line + feeds(tail) - u64::from(last_byte.is_none_or(|byte| byte == b'\n'));
+        if !ends_with_splice {
+            // Bytes follow, and so does a line that holds them: nothing is left to count.
+            return ranges;
+        }
+        let total = line - u64::from(last_byte.is_none_or(|byte| byte == b'\n'));
         for range in &mut ranges {
             // Only a deletion at the very end can stand after the last line.
             range.start = range.start.min(total.max(1));
             range.end = range.end.min(total.max(1));
         }
         ranges
+    }
+}
+
+/// Takes bytes off the front of others, if they begin with them.
+fn takes(rest: &mut &[u8], bytes: &[u8]) -> bool {
+    match rest.strip_prefix(bytes) {
+        Some(after) => {
+            *rest = after;
+            true
+        }
+        None => false,
     }
 }
 
