@@ -28,6 +28,7 @@ pub mod escalation;
 mod ext;
 mod fs;
 pub mod gate;
+pub mod hashed;
 pub mod locks;
 pub mod metadata;
 mod note;

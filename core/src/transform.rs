@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::error::Result;
 use crate::note::Note;
-use crate::text::{LineRange, Splices, Text};
+use crate::text::{LineCursor, LineRange, Splices, Text};
 use crate::version::Version;
 
 /// A pure function from a text and its version to splices.
@@ -39,6 +39,22 @@ pub struct TextEdit {
     pub ranges: Vec<LineRange>,
     /// Facts to state beside the result.
     pub notes: Vec<Note>,
+}
+
+impl TextEdit {
+    /// Returns the 1-based line of the bytes before on which the first splice begins; none without
+    /// splices.
+    ///
+    /// It is that of the first range, for nothing changed above it. Only a deletion that reaches to
+    /// the end may have left no such line; then the lines are counted.
+    pub fn first_line(&self, before: &[u8]) -> Option<u64> {
+        let splices = self.splices.as_slice();
+        let (first, last) = (splices.first()?, splices.last()?);
+        match self.ranges.first() {
+            Some(range) if last.range.end < before.len() => Some(range.start),
+            _ => Some(LineCursor::new(before).line_of(first.range.start)),
+        }
+    }
 }
 
 /// The answer of `write`.

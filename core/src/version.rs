@@ -6,14 +6,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// From how many bytes on hashing is worth waking other threads: at 6 GB/s a thread takes 0.7 ms
+/// for 4 MiB, and waking one costs some tens of microseconds.
+pub(crate) const PARALLEL: usize = 4 << 20;
+
 /// The BLAKE3 hash of a whole content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
-    /// Hashes whole bytes.
+    /// Hashes whole bytes; many of them on all cores.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(*blake3::hash(bytes).as_bytes())
+        if bytes.len() < PARALLEL {
+            return Self(*blake3::hash(bytes).as_bytes());
+        }
+        let mut hasher = ContentHasher::new();
+        hasher.update(bytes);
+        hasher.finish()
     }
 
     /// Returns the 64 lower-case hexadecimal digits.
@@ -50,9 +59,13 @@ impl ContentHasher {
         Self::default()
     }
 
-    /// Adds the next piece.
+    /// Adds the next piece; a long one is hashed on all cores.
     pub fn update(&mut self, piece: &[u8]) {
-        self.0.update(piece);
+        if piece.len() < PARALLEL {
+            self.0.update(piece);
+        } else {
+            self.0.update_rayon(piece);
+        }
     }
 
     /// Returns the hash of everything added so far.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use seamfs_core::gate::{Observation, Observed, Shown};
 use seamfs_core::text::{Diff, DiffLineKind, LineMap, LineSet, Outline, Text, count_lines};
-use seamfs_core::{Actor, Snapshot, TargetKey, Version};
+use seamfs_core::{Actor, ContentHash, Snapshot, TargetKey, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::lines::{Lines, nothing_of};
@@ -202,11 +202,8 @@ impl Ledger {
         let Some(lines) = self.lines_now(known, version, shown, event) else {
             return;
         };
-        if let (Some(content), Some(hash)) = (event.after, version.hash()) {
-            self.contents.keep(hash, content);
-        }
-        if let (Some(outline), Some(hash)) = (event.outline, version.hash()) {
-            self.contents.keep_outline(hash, outline);
+        if let Some(hash) = version.hash() {
+            self.keep(hash, event, shown);
         }
         let seen = Seen::Present {
             version: version.clone(),
@@ -217,6 +214,26 @@ impl Ledger {
             self.writers.wrote(event.actor, target, version);
         }
         self.record(event.actor, event.target.key(), seen, glimpse, event.own);
+    }
+
+    /// Keeps the content that a call ended with, or its outline.
+    fn keep(&self, hash: ContentHash, event: &Observed<'_>, shown: &Shown) {
+        match (event.after, event.outline) {
+            (Some(content), _) => self.contents.keep(hash, content),
+            (None, Some(outline)) => self.contents.keep_outline(hash, || Some(outline.clone())),
+            (None, None) => self.contents.keep_outline(hash, || {
+                let known = match shown {
+                    // The guard held: the bytes before are those that the actor knew.
+                    Shown::Edited => self.entry(event.actor, event.target.key()),
+                    _ => None,
+                };
+                let known = match known.map(|known| known.seen) {
+                    Some(Seen::Present { version, .. }) => self.outline(&version),
+                    _ => None,
+                };
+                event.edited_outline(known.as_deref())
+            }),
+        }
     }
 
     /// Records that a diff from what an actor knew to the present bytes was shown to it, whole.

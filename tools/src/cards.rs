@@ -111,7 +111,11 @@ impl Presentation {
             at = splice.range.end;
         }
         after.extend_from_slice(&before[at..end]);
-        let lines_above = LineCursor::new(before).line_of(start) - 1;
+        let Some(line) = edit.first_line(before) else {
+            return self;
+        };
+        let lines_above =
+            line - LineCursor::new(&before[start..]).line_of(first.range.start - start);
         self.diffs = changed(path, &before[start..end], &after, lines_above);
         self
     }
@@ -151,20 +155,12 @@ fn changed(path: &str, before: &[u8], after: &[u8], lines_above: u64) -> Vec<Dif
 
 /// Returns where the line begins that is `CONTEXT` lines above the one at `offset`.
 fn lines_back(bytes: &[u8], offset: usize) -> usize {
-    let mut ends = bytes[..offset]
-        .iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, b)| **b == b'\n');
-    ends.nth(CONTEXT).map_or(0, |(at, _)| at + 1)
+    let mut ends = memchr::memrchr_iter(b'\n', &bytes[..offset]);
+    ends.nth(CONTEXT).map_or(0, |at| at + 1)
 }
 
 /// Returns where the line ends that is `CONTEXT` lines below the one at `offset`.
 fn lines_on(bytes: &[u8], offset: usize) -> usize {
-    let mut ends = bytes[offset..]
-        .iter()
-        .enumerate()
-        .filter(|(_, b)| **b == b'\n');
-    ends.nth(CONTEXT)
-        .map_or(bytes.len(), |(at, _)| offset + at + 1)
+    let mut ends = memchr::memchr_iter(b'\n', &bytes[offset..]);
+    ends.nth(CONTEXT).map_or(bytes.len(), |at| offset + at + 1)
 }

@@ -113,21 +113,14 @@ pub(crate) fn of_bytes(bytes: &Bytes, outlines: bool) -> Kept {
     keeper.finish()
 }
 
-/// Returns what is kept of the bytes after an edit, which are built only where they are few.
-pub(crate) fn of_edit(outcome: &EditOutcome, outlines: bool) -> Kept {
-    let (before, splices) = (&outcome.before, &outcome.edit.splices);
-    let len = splices.new_len(before.len());
-    if len <= SNAPSHOT_LIMIT {
-        return Kept::Whole(outcome.after());
+/// Returns what is kept of the bytes after an edit, which are built only where they are few: of
+/// more, whoever wants an outline has it from the edit.
+pub(crate) fn of_edit(outcome: &EditOutcome) -> Kept {
+    let len = outcome.edit.splices.new_len(outcome.before.len());
+    match len <= SNAPSHOT_LIMIT {
+        true => Kept::Whole(outcome.after()),
+        false => Kept::Nothing,
     }
-    if !outlines || len > OUTLINE_LIMIT {
-        return Kept::Nothing;
-    }
-    let mut keeper = Keeper::new(outlines);
-    for segment in splices.segments(before) {
-        keeper.push(segment.bytes());
-    }
-    keeper.finish()
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ impl Scope {
             version: outcome.version.clone(),
             shown,
         };
-        let after = kept::of_edit(outcome, self.outlines());
+        let after = kept::of_edit(outcome);
         let known = (Some(&outcome.before), &after);
         self.record(place, observation, known, Deed::Edited(&outcome.edit));
     }

@@ -1,5 +1,7 @@
 //! Outlines: what is kept of a text too large to keep, to tell later which of its lines changed.
 
+mod spliced;
+
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;

@@ -48,20 +48,29 @@ impl Contents {
     pub(super) fn keep(&self, hash: ContentHash, content: &Bytes) {
         if content.len() <= SNAPSHOT_LIMIT {
             // Copied: a slice would keep the whole buffer that it was cut from.
-            self.put(hash, || Content::Whole(Bytes::copy_from_slice(content)));
+            let copy = || Some(Content::Whole(Bytes::copy_from_slice(content)));
+            self.put(hash, copy);
         }
     }
 
-    pub(super) fn keep_outline(&self, hash: ContentHash, outline: &Outline) {
-        self.put(hash, || Content::Outline(Arc::new(outline.clone())));
+    pub(super) fn keep_outline(
+        &self,
+        hash: ContentHash,
+        outline: impl FnOnce() -> Option<Outline>,
+    ) {
+        self.put(hash, || Some(Content::Outline(Arc::new(outline()?))));
     }
 
-    fn put(&self, hash: ContentHash, content: impl FnOnce() -> Content) {
+    fn put(&self, hash: ContentHash, content: impl FnOnce() -> Option<Content>) {
+        if self.kept().contents.contains_key(&hash) {
+            return;
+        }
+        // Made without the lock, which every session needs.
+        let Some(content) = content() else { return };
         let mut kept = self.kept();
         if kept.contents.contains_key(&hash) {
             return;
         }
-        let content = content();
         kept.bytes += content.size();
         kept.contents.insert(hash, content);
         kept.order.push_back(hash);
