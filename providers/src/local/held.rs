@@ -8,9 +8,11 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use rustix::io::Errno;
+use seamfs_core::hashed::{Hashed, MarkingHasher};
 use seamfs_core::{ContentHash, ContentHasher, FileKind, Result, Snapshot, Version};
 
 use super::at;
+use super::blocking::slow;
 use super::error::{host, not_regular};
 use super::root::Root;
 use super::stamp::Stamp;
@@ -65,19 +67,62 @@ impl Held {
 
     /// Reads the whole file and names its bytes.
     pub(super) fn snapshot(&self) -> Result<Snapshot> {
-        let bytes = Bytes::from(self.read_all()?);
-        let version = Version::of(&bytes);
-        Ok(Snapshot { bytes, version })
+        self.load().map(|(seen, _)| seen)
     }
 
-    fn read_all(&self) -> Result<Vec<u8>> {
+    /// Reads the whole file and names its bytes, each piece while the cache still has it; the hash
+    /// can go on from within.
+    pub(super) fn load(&self) -> Result<(Snapshot, Hashed)> {
+        match self.is_small() {
+            true => self.load_here(),
+            false => slow(|| self.load_here()),
+        }
+    }
+
+    /// Returns whether all its bytes are read in one go.
+    pub(super) fn is_small(&self) -> bool {
+        self.stamp.size < CHUNK as u64
+    }
+
+    fn load_here(&self) -> Result<(Snapshot, Hashed)> {
         let mut bytes = Vec::new();
         let expected = usize::try_from(self.stamp.size).unwrap_or(usize::MAX);
         bytes
             .try_reserve_exact(expected.saturating_add(1))
             .map_err(|_| unreadable(io::Error::from(io::ErrorKind::OutOfMemory)))?;
-        fill(&self.file, &mut bytes, 0, usize::MAX, self.stamp.size).map_err(unreadable)?;
-        Ok(bytes)
+        let piece = if expected < LARGE { CHUNK } else { LARGE / 2 };
+        let mut hasher = MarkingHasher::new();
+        loop {
+            let start = bytes.len();
+            let most = start.saturating_add(piece);
+            let end = fill(&self.file, &mut bytes, 0, most, self.stamp.size).map_err(unreadable)?;
+            hasher.update(&bytes[start..]);
+            if end {
+                break;
+            }
+        }
+        let hashed = hasher.finish();
+        let version = Version::from_hash(hashed.hash());
+        let bytes = Bytes::from(bytes);
+        Ok((Snapshot { bytes, version }, hashed))
+    }
+
+    /// Reads the whole file again and returns whether it holds exactly these bytes.
+    pub(super) fn holds(&self, mut bytes: &[u8]) -> Result<bool> {
+        let size = bytes.len() as u64;
+        let (mut piece, mut offset) = (Vec::new(), 0);
+        loop {
+            piece.clear();
+            let end = fill(&self.file, &mut piece, offset, CHUNK, size).map_err(unreadable)?;
+            match bytes.strip_prefix(piece.as_slice()) {
+                Some(rest) => bytes = rest,
+                None => return Ok(false),
+            }
+            offset += piece.len() as u64;
+            if end {
+                return Ok(bytes.is_empty());
+            }
+        }
     }
 
     /// Hashes the whole file, in pieces.
@@ -102,8 +147,15 @@ impl Held {
     }
 }
 
-/// How much one read asks for.
+/// How much is read in one go, as a piece of a stream.
 pub(super) const PIECE: usize = 1 << 20;
+
+/// The most that one system call reads: what a core's own cache holds, so that whoever looks at
+/// the bytes next finds them there.
+pub(super) const CHUNK: usize = 256 << 10;
+
+/// From which size on a file is hashed in pieces that are worth more than one core.
+pub(super) const LARGE: usize = 8 << 20;
 
 pub(super) fn look(file: &File) -> Result<Stamp> {
     at::look_at_handle(file).map_err(|error| host(error, "look at the open file"))
@@ -117,7 +169,7 @@ fn unreadable(error: io::Error) -> seamfs_core::FsError {
 /// them; returns whether the end was reached.
 ///
 /// A read that ends where the file was said to end, and asked for more, has met the end: it is
-/// not asked a second time.
+/// not asked a second time. Room is made for as much as the file was said to have.
 pub(super) fn fill(
     file: &File,
     bytes: &mut Vec<u8>,
@@ -125,6 +177,9 @@ pub(super) fn fill(
     most: usize,
     size: u64,
 ) -> io::Result<bool> {
+    let ahead = |from| usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX);
+    let expected = ahead(offset + bytes.len() as u64).saturating_add(1);
+    bytes.reserve_exact(expected.min(most.saturating_sub(bytes.len())));
     loop {
         let room = most.saturating_sub(bytes.len());
         if room == 0 {
@@ -132,11 +187,11 @@ pub(super) fn fill(
         }
         let start = bytes.len();
         let from = offset + start as u64;
-        let ahead = usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX);
-        let ask = room
-            .min(ahead.saturating_add(1))
-            .min(4 * PIECE)
-            .max(room.min(4096));
+        let ask = match ahead(from) {
+            // More than was said: it grows.
+            0 if start > 0 => room.min(4096),
+            ahead => room.min(ahead.saturating_add(1)).min(CHUNK),
+        };
         bytes.resize(start + ask, 0);
         let read = file.read_at(&mut bytes[start..], from);
         let kept = *read.as_ref().unwrap_or(&0);

@@ -11,6 +11,7 @@
 )]
 
 mod at;
+mod at_once;
 mod attributes;
 mod blocking;
 mod error;
@@ -22,6 +23,7 @@ mod lock;
 mod look;
 mod moment;
 mod options;
+mod pace;
 mod patience;
 mod platform;
 mod publish;
@@ -59,6 +61,7 @@ pub use options::{DisplayRoot, Durability, LocalOptions, Mounts, UnknownChoice};
 
 use known::Known;
 use lock::FolderLock;
+use pace::Pace;
 use patience::Patience;
 use reap::Swept;
 use root::Root;
@@ -66,8 +69,8 @@ use stage::Nameless;
 
 /// A folder of the host; clones share it.
 ///
-/// On a multi-thread runtime its calls run in place with [`tokio::task::block_in_place`], which
-/// must not be called from within a `LocalSet`.
+/// On a multi-thread runtime its calls run in place, with [`tokio::task::block_in_place`] unless
+/// they are small and the host answers at once; that must not be called from within a `LocalSet`.
 #[derive(Clone)]
 pub struct Local {
     inner: Arc<Inner>,
@@ -80,6 +83,7 @@ struct Inner {
     nameless: Nameless,
     swept: Swept,
     known: Arc<Known>,
+    pace: Pace,
 }
 
 impl Local {
@@ -105,6 +109,7 @@ impl Local {
                 nameless: Nameless::default(),
                 swept: Swept::default(),
                 known: Arc::default(),
+                pace: Pace::default(),
             }),
         })
     }
@@ -140,9 +145,15 @@ impl Local {
     {
         let inner = Arc::clone(&self.inner);
         let path = RootPath::from_key(target.key());
-        blocking::run(move || work(&inner, &path))
-            .await
-            .map_err(|error| beside(error, target).at(target.display()).during(operation))
+        let work = move || work(&inner, &path);
+        let result = match operation {
+            // They call what takes long by itself slow.
+            Operation::Read | Operation::Write | Operation::Edit => {
+                blocking::run_small(&self.inner.pace, work).await
+            }
+            _ => blocking::run(work).await,
+        };
+        result.map_err(|error| beside(error, target).at(target.display()).during(operation))
     }
 
     fn look<T>(
@@ -151,7 +162,7 @@ impl Local {
         options: &StatOptions,
         work: impl FnOnce(&Root, &RootPath) -> Result<T>,
     ) -> Result<T> {
-        blocking::look(|| {
+        blocking::look(&self.inner.pace, || {
             options.context.check()?;
             work(&self.inner.root, &RootPath::from_key(target.key()))
         })
@@ -272,7 +283,7 @@ impl FileSystem for Local {
     }
 
     async fn resolve(&self, path: &str, cwd: &str, options: ResolveOptions) -> Result<Target> {
-        blocking::look(|| {
+        blocking::look(&self.inner.pace, || {
             options.context.check()?;
             self.inner.root.resolve(path, cwd, options.purpose)
         })

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use seamfs_core::{CallContext, Result, cas};
 
+use super::blocking::slow;
+
 /// How often a mutation tries again at once: whoever was first needs microseconds.
 const EAGER_TRIES: u32 = 20;
 
@@ -50,7 +52,7 @@ impl<'a> Patience<'a> {
         if self.tries < EAGER_TRIES {
             thread::yield_now();
         } else {
-            thread::sleep(self.nap.min(left));
+            slow(|| thread::sleep(self.nap.min(left)));
             self.nap = (self.nap * 2).min(LONGEST_NAP);
         }
         Ok(())

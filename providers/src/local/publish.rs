@@ -8,9 +8,11 @@ use seamfs_core::{
 };
 
 use super::at;
+use super::at_once::at_once;
 use super::attributes;
+use super::blocking::slow;
 use super::error::{host, not_regular, read_only};
-use super::held::{Held, PIECE};
+use super::held::{Held, LARGE, PIECE};
 use super::lock::FolderLock;
 use super::moment::{Moment, reached};
 use super::options::Durability;
@@ -52,8 +54,6 @@ pub(super) struct Publication<'a> {
     pub(super) local: &'a Inner,
     pub(super) place: &'a Place,
     pub(super) context: &'a CallContext,
-    /// The hash of the new bytes.
-    pub(super) after: ContentHash,
 }
 
 impl<'a> Publication<'a> {
@@ -88,31 +88,44 @@ impl<'a> Publication<'a> {
     }
 
     /// Publishes bytes over a file; over exactly the bytes seen, when any were.
+    ///
+    /// `after` works out the hash of the new bytes, for many of them while they are written.
     pub(super) fn replace<'b>(
         &self,
         old: Held,
         seen: Option<&Snapshot>,
         pieces: impl Iterator<Item = &'b [u8]>,
+        after: impl FnOnce() -> ContentHash + Send,
     ) -> Result<Outcome<'a>> {
         let folder = &self.place.folder;
         let Some(mut stage) = Stage::create(folder, PRIVATE, &self.local.nameless)? else {
             return Ok(Outcome::Lost);
         };
         reached(Moment::Created);
-        stage.fill(pieces, self.context)?;
+        let large = old.stamp.size >= LARGE as u64;
+        let fill = || at_once(large, after, || stage.fill(pieces, self.context));
+        let (after, filled) = match old.is_small() {
+            true => fill(),
+            false => slow(fill),
+        };
+        filled?;
         reached(Moment::Filled);
         let notes = attributes::keep(&old, &stage)?;
         stage.sync(self.local.options.durability)?;
         self.context.check()?;
-        self.replace_from(stage, old, seen, Keeping::OldAttributes(notes))
+        self.replace_from((stage, after), old, seen, Keeping::OldAttributes(notes))
     }
 
     /// Publishes a filled stage over a file that the guard allows to be replaced.
-    pub(super) fn overwrite(&self, stage: Stage, expected: &Expected) -> Result<Outcome<'a>> {
+    pub(super) fn overwrite(
+        &self,
+        staged: (Stage, ContentHash),
+        expected: &Expected,
+    ) -> Result<Outcome<'a>> {
         let Some(old) = Held::open(&self.local.root, self.place)? else {
             return Ok(Outcome::Lost);
         };
-        stage.sync(self.local.options.durability)?;
+        staged.0.sync(self.local.options.durability)?;
         self.context.check()?;
         let seen = match expected {
             Expected::Any | Expected::Absent => None,
@@ -122,12 +135,12 @@ impl<'a> Publication<'a> {
                 Some(seen)
             }
         };
-        self.replace_from(stage, old, seen.as_ref(), Keeping::NewAttributes)
+        self.replace_from(staged, old, seen.as_ref(), Keeping::NewAttributes)
     }
 
     fn replace_from(
         &self,
-        mut stage: Stage,
+        (mut stage, after): (Stage, ContentHash),
         old: Held,
         seen: Option<&Snapshot>,
         mut keeping: Keeping,
@@ -135,20 +148,20 @@ impl<'a> Publication<'a> {
         let lock = self.local.lock(&self.place.folder, self.context)?;
         reap::sweep(self.local, &self.place.folder, &lock);
         let before = seen.and_then(|seen| seen.version.hash());
-        if !stage.give_name(before, self.after, &self.local.nameless)? {
+        if !stage.give_name(before, after, &self.local.nameless)? {
             return Ok(Outcome::Lost);
         }
         reached(Moment::Named);
         let claim = self.context.cancellation.begin_publication()?;
         // Nothing but the exchange comes after the check: the moment between them is all that a
         // writer without a lock has.
-        let Some(verified) = self.verify(old, &stage, before, &mut keeping)? else {
+        let Some(verified) = self.verify(old, &stage, seen, &mut keeping)? else {
             return Ok(Outcome::Lost);
         };
         reached(Moment::Verified);
-        let swapped = match before {
+        let swapped = match seen {
             None => self.take_over(stage)?,
-            Some(before) => self.exchange(stage, &verified, before)?,
+            Some(seen) => self.exchange(stage, &verified, &seen.bytes)?,
         };
         drop(claim);
         match swapped {
@@ -174,10 +187,10 @@ impl<'a> Publication<'a> {
         &self,
         old: Held,
         stage: &Stage,
-        before: Option<ContentHash>,
+        seen: Option<&Snapshot>,
         keeping: &mut Keeping,
     ) -> Result<Option<Held>> {
-        let mut trusted = before.is_none() || !old.stamp.is_racy(old.seen);
+        let mut trusted = seen.is_none() || !old.stamp.is_racy(old.seen);
         let mut held = old;
         for _ in 0..MOST_CHECKS {
             let now = match self.place.look()? {
@@ -192,8 +205,8 @@ impl<'a> Publication<'a> {
             let Some(fresh) = self.hold_again(&now, &held)? else {
                 return Ok(None);
             };
-            if let Some(before) = before
-                && (fresh.stamp.size != held.stamp.size || fresh.hash()? != before)
+            if let Some(seen) = seen
+                && (fresh.stamp.size != held.stamp.size || !fresh.holds(&seen.bytes)?)
             {
                 return Ok(None);
             }
@@ -230,7 +243,7 @@ impl<'a> Publication<'a> {
     }
 
     /// Exchanges the staged file with the target, and looks at what came out.
-    fn exchange(&self, mut stage: Stage, verified: &Held, before: ContentHash) -> Result<Swapped> {
+    fn exchange(&self, mut stage: Stage, verified: &Held, before: &[u8]) -> Result<Swapped> {
         let folder = &self.place.folder;
         let Some(name) = stage.name().cloned() else {
             return Ok(Swapped::Lost);
@@ -276,7 +289,7 @@ pub(super) fn finish(local: &Inner, lock: FolderLock) -> Result<()> {
     }
     // Others need not wait for the disk.
     let folder = lock.unlock();
-    rustix::fs::fsync(&folder).map_err(unsynced)
+    slow(|| rustix::fs::fsync(&folder)).map_err(unsynced)
 }
 
 /// Returns whether what an exchange displaced holds the bytes that were to be replaced.
@@ -286,7 +299,7 @@ pub(super) fn is_expected(
     local: &Inner,
     displaced: &Place,
     verified: &Held,
-    before: ContentHash,
+    before: &[u8],
 ) -> bool {
     let Ok(Some(stamp)) = displaced.look() else {
         return false;
@@ -300,11 +313,11 @@ pub(super) fn is_expected(
         return false;
     }
     if stamp.inode == verified.stamp.inode {
-        return matches!(verified.hash(), Ok(hash) if hash == before);
+        return verified.holds(before).unwrap_or(false);
     }
     matches!(
         Held::open_seen(&local.root, displaced),
-        Ok(Some(held)) if matches!(held.hash(), Ok(hash) if hash == before)
+        Ok(Some(held)) if held.holds(before).unwrap_or(false)
     )
 }
 
@@ -321,7 +334,7 @@ pub(super) fn sync_folder(durability: Durability, folder: &cap_std::fs::Dir) -> 
         return Ok(());
     }
     let folder = at::reopen_readable(folder).map_err(unsynced)?;
-    rustix::fs::fsync(&folder).map_err(unsynced)
+    slow(|| rustix::fs::fsync(&folder)).map_err(unsynced)
 }
 
 fn unsynced(error: rustix::io::Errno) -> FsError {

@@ -12,7 +12,7 @@ use seamfs_core::{
     ReadOutcome, Result, RootPath, Version, cas,
 };
 
-use super::blocking;
+use super::blocking::{self, Ahead, slow};
 use super::error::{host, not_regular, too_large};
 use super::held::{Held, PIECE, fill, look};
 use super::known::Known;
@@ -69,7 +69,11 @@ fn whole(
 ) -> Result<Body> {
     let max_bytes = options.max_bytes;
     check_limit(held.stamp.size, max_bytes)?;
-    let mut first = read_piece(&held, held.stamp.size)?;
+    let read = || read_piece(&held, held.stamp.size);
+    let mut first = match held.is_small() {
+        true => read()?,
+        false => slow(read)?,
+    };
     for _ in 0..MOST_REREADS {
         // A writer in place was seen: what was read may be half of it.
         let torn = first.end && !held.look_again()?.same_bytes_likely(&held.stamp);
@@ -208,7 +212,18 @@ enum Extent {
 
 enum State {
     Open(Arc<File>, Box<ContentHasher>),
+    /// The next piece is being read while the last one is looked at.
+    Ahead(Ahead<Piece>),
     Ended(Option<Version>),
+}
+
+/// What a hop brought.
+struct Piece {
+    file: Arc<File>,
+    hasher: Box<ContentHasher>,
+    bytes: Bytes,
+    /// There was nothing more, and the file still bears its stamp.
+    unmoved: bool,
 }
 
 #[async_trait]
@@ -217,32 +232,20 @@ impl ByteStream for FileStream {
         if let Some(bytes) = self.ready.take()
             && !bytes.is_empty()
         {
+            self.read_ahead();
             return Ok(Some(bytes));
         }
-        let State::Open(file, hasher) = std::mem::replace(&mut self.state, State::Ended(None))
-        else {
-            return Ok(None);
+        let piece = match std::mem::replace(&mut self.state, State::Ended(None)) {
+            State::Open(file, hasher) => blocking::run(self.reading(file, hasher)).await,
+            State::Ahead(ahead) => ahead.await,
+            State::Ended(_) => return Ok(None),
         };
-        let (most, hashed) = match self.extent {
-            Extent::Whole { .. } => (PIECE, true),
-            Extent::Part { left, .. } => (
-                usize::try_from(left).unwrap_or(usize::MAX).min(PIECE),
-                false,
-            ),
-        };
-        let (offset, stamp) = (self.offset, self.stamp);
-        let context = self.context.clone();
-        let read = blocking::run(move || {
-            context.check()?;
-            let (mut hasher, mut bytes) = (hasher, Vec::new());
-            fill(&file, &mut bytes, offset, most, stamp.size).map_err(unreadable)?;
-            if hashed {
-                hasher.update(&bytes);
-            }
-            let unmoved = bytes.is_empty() && look(&file)? == stamp;
-            Ok((file, hasher, Bytes::from(bytes), unmoved))
-        });
-        let (file, hasher, bytes, unmoved) = read.await.map_err(|error| self.place(error))?;
+        let Piece {
+            file,
+            hasher,
+            bytes,
+            unmoved,
+        } = piece.map_err(|error| self.place(error))?;
         self.delivered += bytes.len() as u64;
         self.offset += bytes.len() as u64;
         check_limit(self.delivered, self.max_bytes).map_err(|error| self.place(error))?;
@@ -254,18 +257,61 @@ impl ByteStream for FileStream {
             return Ok(None);
         }
         self.state = State::Open(file, hasher);
+        self.read_ahead();
         Ok(Some(bytes))
     }
 
     fn version(&self) -> Option<Version> {
         match &self.state {
             State::Ended(version) => version.clone(),
-            State::Open(..) => None,
+            State::Open(..) | State::Ahead(_) => None,
         }
     }
 }
 
 impl FileStream {
+    /// Begins to read the next piece of a whole file, which is looked at to its end.
+    fn read_ahead(&mut self) {
+        if let Extent::Part { .. } = self.extent {
+            return;
+        }
+        self.state = match std::mem::replace(&mut self.state, State::Ended(None)) {
+            State::Open(file, hasher) => State::Ahead(Ahead::of(self.reading(file, hasher))),
+            other => other,
+        };
+    }
+
+    /// Returns the work of reading the next piece.
+    fn reading(
+        &self,
+        file: Arc<File>,
+        mut hasher: Box<ContentHasher>,
+    ) -> impl FnOnce() -> Result<Piece> + Send + 'static {
+        let (most, hashed) = match self.extent {
+            Extent::Whole { .. } => (PIECE, true),
+            Extent::Part { left, .. } => {
+                let left = usize::try_from(left).unwrap_or(usize::MAX);
+                (left.min(PIECE), false)
+            }
+        };
+        let (offset, stamp) = (self.offset, self.stamp);
+        let context = self.context.clone();
+        move || {
+            context.check()?;
+            let mut bytes = Vec::new();
+            fill(&file, &mut bytes, offset, most, stamp.size).map_err(unreadable)?;
+            if hashed {
+                hasher.update(&bytes);
+            }
+            Ok(Piece {
+                unmoved: bytes.is_empty() && look(&file)? == stamp,
+                file,
+                hasher,
+                bytes: Bytes::from(bytes),
+            })
+        }
+    }
+
     /// Names what was delivered; `unmoved` says that the file still bears its stamp.
     fn version_at_end(&self, hasher: &ContentHasher, unmoved: bool) -> Option<Version> {
         match &self.extent {

@@ -120,7 +120,9 @@ fn remove_version(
     let moved = at::rename_to_vacant((&place.folder, &place.name), (&aside.folder, &aside.name));
     reached(Moment::SetAside);
     let removed = match moved {
-        Ok(()) if is_expected(local, &aside, &held, hash) => at::unlink(&aside.folder, &aside.name),
+        Ok(()) if is_expected(local, &aside, &held, &seen.bytes) => {
+            at::unlink(&aside.folder, &aside.name)
+        }
         Ok(()) => return restore(place, &aside).map(|()| false),
         Err(error) if at::is_not_offered(error) => at::unlink(&place.folder, &place.name),
         Err(error) => Err(error),

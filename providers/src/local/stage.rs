@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use seamfs_core::{CallContext, ContentHash, Result};
 
 use super::at::{self, Name};
+use super::blocking::slow;
 use super::error::host;
 use super::options::Durability;
 use super::platform;
@@ -129,7 +130,7 @@ impl Stage {
     pub(super) fn sync(&self, durability: Durability) -> Result<()> {
         match durability {
             Durability::None => Ok(()),
-            Durability::Data | Durability::Full => rustix::fs::fsync(&self.file)
+            Durability::Data | Durability::Full => slow(|| rustix::fs::fsync(&self.file))
                 .map_err(|error| host(error, "bring the new bytes to the disk")),
         }
     }

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use rustix::fd::OwnedFd;
+use seamfs_core::hashed::Hashed;
 use seamfs_core::{ContentHash, ErrorCode, FileKind, FsError, Note, Result, Snapshot};
 
 use super::Inner;
@@ -67,12 +68,12 @@ impl<'a> Stranded<'a> {
     }
 
     /// Opens the displaced file, if it is one that can be read.
-    pub(super) fn load(&self) -> Result<Option<(Held, Snapshot)>> {
+    pub(super) fn load(&self) -> Result<Option<(Held, (Snapshot, Hashed))>> {
         let Some(held) = Held::open(&self.local.root, &self.displaced)? else {
             return Ok(None);
         };
-        let seen = held.snapshot()?;
-        Ok(Some((held, seen)))
+        let loaded = held.load()?;
+        Ok(Some((held, loaded)))
     }
 
     /// Lets our bytes stand: the displaced file was to be replaced whatever it held.
@@ -86,7 +87,7 @@ impl<'a> Stranded<'a> {
             Some(kind) => return self.put_back().and(Err(not_regular(kind))),
             None => return Ok(None),
         }
-        let seen = self.load().ok().flatten().map(|(_, seen)| seen);
+        let seen = self.load().ok().flatten().map(|(_, (seen, _))| seen);
         let _ = at::unlink(&self.displaced.folder, &self.displaced.name);
         finish(self.local, self.lock)?;
         Ok(seen)

@@ -354,11 +354,10 @@ fn try_copy(
         local,
         place: &place,
         context: &options.context,
-        after: hash,
     };
     let outcome = match replaced {
         None => publication.create_from(stage)?,
-        Some(_) => publication.overwrite(stage, &options.destination)?,
+        Some(_) => publication.overwrite((stage, hash), &options.destination)?,
     };
     let notes = match outcome {
         Outcome::Published(notes) => notes,

@@ -1,7 +1,10 @@
 //! Mutations of one file: whole writes, and edits.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use seamfs_core::cas::{self, Attempt};
+use seamfs_core::hashed::Hashed;
 use seamfs_core::text::{Segment, Text};
 use seamfs_core::{
     ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath, Snapshot,
@@ -9,9 +12,10 @@ use seamfs_core::{
 };
 
 use super::Inner;
+use super::blocking::slow;
 use super::error::{not_regular, too_large};
 use super::folder::Created;
-use super::held::Held;
+use super::held::{CHUNK, Held};
 use super::publish::{Outcome, Publication};
 use super::stage::NEW;
 use super::stamp::Stamp;
@@ -20,6 +24,18 @@ use super::walk::{NoPlace, Place};
 
 /// Replaces or creates a whole file.
 pub(super) fn write(
+    local: &Inner,
+    path: &RootPath,
+    bytes: &Bytes,
+    options: &WriteOptions,
+) -> Result<WriteOutcome> {
+    match bytes.len() < CHUNK {
+        true => write_here(local, path, bytes, options),
+        false => slow(|| write_here(local, path, bytes, options)),
+    }
+}
+
+fn write_here(
     local: &Inner,
     path: &RootPath,
     bytes: &Bytes,
@@ -52,7 +68,6 @@ fn try_write(
         local,
         place: &place,
         context: &options.context,
-        after,
     };
     let pieces = std::iter::once(bytes.as_ref());
     let (outcome, seen, is_new) = match writable(&place, &options.expected)? {
@@ -61,7 +76,7 @@ fn try_write(
             let Some((old, seen)) = see(local, &place, bytes, options)? else {
                 return Ok(None);
             };
-            let outcome = publication.replace(old, seen.as_ref(), pieces)?;
+            let outcome = publication.replace(old, seen.as_ref(), pieces, || after)?;
             (outcome, seen, false)
         }
     };
@@ -166,26 +181,31 @@ fn try_edit(
     options: &EditOptions,
 ) -> Result<Option<EditOutcome>> {
     let loaded = load(local, path, options)?;
-    let seen = loaded.as_ref().map(|(.., seen)| seen);
+    let seen = loaded.as_ref().map(|loaded| &loaded.seen);
     let attempt = cas::attempt(seen, transform, &options.expected)?;
-    let (place, old, seen) = loaded.expect("an attempt on nothing is an error");
+    let Loaded {
+        place,
+        old,
+        seen,
+        hashed,
+    } = loaded.expect("an attempt on nothing is an error");
     let edit = match attempt {
         Attempt::Unchanged(edit) => return Ok(Some(cas::unchanged(seen, edit))),
         Attempt::Publish(edit) => edit,
     };
-    let after = hash_segments(edit.splices.segments(&seen.bytes));
     let publication = Publication {
         local,
         place: &place,
         context: &options.context,
-        after,
     };
     let pieces = edit.splices.segments(&seen.bytes).map(Segment::bytes);
-    match publication.replace(old, Some(&seen), pieces)? {
+    let hash = OnceLock::new();
+    let after = || *hash.get_or_init(|| hashed.spliced(&seen.bytes, &edit.splices));
+    match publication.replace(old, Some(&seen), pieces, after)? {
         Outcome::Lost => Ok(None),
         Outcome::Stranded(stranded) => go_on(stranded, transform, options),
         Outcome::Published(notes) => Ok(Some(EditOutcome {
-            version: Version::from_hash(after),
+            version: Version::from_hash(after()),
             before: seen.bytes,
             notes: edit.notes.iter().cloned().chain(notes).collect(),
             edit,
@@ -203,7 +223,7 @@ fn go_on(
     if options.expected != Expected::Any {
         return stranded.put_back().map(|()| None);
     }
-    let (held, seen) = match stranded.load() {
+    let (held, (seen, hashed)) = match stranded.load() {
         Ok(Some((held, seen))) if held.stamp.size <= options.max_bytes => (held, seen),
         Ok(_) => return stranded.put_back().map(|()| None),
         Err(error) => return stranded.put_back().and(Err(error)),
@@ -213,7 +233,7 @@ fn go_on(
         Ok(Attempt::Unchanged(_)) => return stranded.put_back().map(|()| None),
         Err(error) => return stranded.put_back().and(Err(error)),
     };
-    let after = hash_segments(edit.splices.segments(&seen.bytes));
+    let after = hashed.spliced(&seen.bytes, &edit.splices);
     let pieces = edit.splices.segments(&seen.bytes).map(Segment::bytes);
     let notes = stranded.advance((held, seen.clone()), after, pieces)?;
     Ok(Some(EditOutcome {
@@ -224,12 +244,16 @@ fn go_on(
     }))
 }
 
+/// A file to be edited, where it is and what it holds.
+struct Loaded {
+    place: Place,
+    old: Held,
+    seen: Snapshot,
+    hashed: Hashed,
+}
+
 /// Loads the file to be edited; none when nothing is there.
-fn load(
-    local: &Inner,
-    path: &RootPath,
-    options: &EditOptions,
-) -> Result<Option<(Place, Held, Snapshot)>> {
+fn load(local: &Inner, path: &RootPath, options: &EditOptions) -> Result<Option<Loaded>> {
     let place = match local.root.place(path) {
         Ok(place) => place,
         Err(NoPlace::Missing) => return Ok(None),
@@ -252,14 +276,11 @@ fn load(
     if old.stamp.size > options.max_bytes {
         return Err(too_large(old.stamp.size, options.max_bytes));
     }
-    let seen = old.snapshot()?;
-    Ok(Some((place, old, seen)))
-}
-
-fn hash_segments<'a>(segments: impl Iterator<Item = Segment<'a>>) -> ContentHash {
-    let mut hasher = seamfs_core::ContentHasher::new();
-    for segment in segments {
-        hasher.update(segment.bytes());
-    }
-    hasher.finish()
+    let (seen, hashed) = old.load()?;
+    Ok(Some(Loaded {
+        place,
+        old,
+        seen,
+        hashed,
+    }))
 }
