@@ -75,7 +75,7 @@ pub(crate) async fn run(args: BatchArgs) -> Outcome {
             Ok(_) if line.trim_ascii().is_empty() => {}
             Ok(_) => {
                 let answer = answer(&opened, &line).await;
-                if !show::line(&answer.to_string()) {
+                if !show::json_line(&answer) {
                     return Outcome::Success;
                 }
             }

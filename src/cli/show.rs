@@ -13,6 +13,16 @@ pub(crate) fn line(text: &str) -> bool {
     writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
 }
 
+/// Prints a value as a line of JSON, which holds nothing that a terminal would obey; a reader that
+/// went away is no error.
+pub(crate) fn json_line(value: &Value) -> bool {
+    let line = format!("{value}\n");
+    let mut out = io::stdout().lock();
+    out.write_all(line.as_bytes())
+        .and_then(|()| out.flush())
+        .is_ok()
+}
+
 /// Prints a message for people.
 pub(crate) fn error(message: &str) {
     let _ = writeln!(io::stderr(), "seamfs: {message}");
