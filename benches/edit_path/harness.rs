@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+/// How long a sample lasts at the least: entering the runtime once must not show in it.
+const SAMPLE: Duration = Duration::from_millis(1);
+
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
@@ -23,6 +26,26 @@ impl Budget {
         }
     }
 
+    /// How long a rate is measured.
+    pub(crate) fn while_scaling(&self) -> Duration {
+        self.time / 2
+    }
+
+    /// How often rates are compared.
+    pub(crate) fn rounds(&self) -> usize {
+        self.pairs.0
+    }
+
+    /// The most sessions at once.
+    pub(crate) fn most_sessions(&self) -> usize {
+        self.largest >> 12
+    }
+
+    /// The most names in a folder.
+    pub(crate) fn most_names(&self) -> usize {
+        self.largest >> 6
+    }
+
     /// A few seconds, to see that every row works.
     pub(crate) fn quick() -> Self {
         Self {
@@ -33,8 +56,13 @@ impl Budget {
     }
 }
 
-/// One side of a row: does the work once.
-pub(crate) type Work<'a> = Box<dyn FnMut() + 'a>;
+/// One side of a row: does the work so many times.
+pub(crate) type Work<'a> = Box<dyn FnMut(usize) + 'a>;
+
+/// Makes a side of what does the work once.
+pub(crate) fn each<'a>(mut once: impl FnMut() + 'a) -> Work<'a> {
+    Box::new(move |times| (0..times).for_each(|_| once()))
+}
 
 /// Collects rows and prints them.
 #[derive(Debug)]
@@ -84,12 +112,12 @@ impl Harness {
         }
         let run = |work: &mut Work<'_>, times: usize| {
             let start = Instant::now();
-            (0..times).for_each(|_| work());
+            work(times);
             start.elapsed() / u32::try_from(times).expect("a few runs")
         };
         // Once to warm up, and to learn how many runs make a sample the clock can time.
         let once = run(&mut twin, 1).max(run(&mut subject, 1));
-        let times = (200_000 / once.as_nanos().max(1)).clamp(1, 1000) as usize;
+        let times = (SAMPLE.as_nanos() / once.as_nanos().max(1)).clamp(1, 1000) as usize;
         let (mut subjects, mut to_twin, mut to_bare) = (Vec::new(), Vec::new(), Vec::new());
         let start = Instant::now();
         while subjects.len() < self.budget.pairs.0
@@ -103,13 +131,36 @@ impl Harness {
                 to_bare.push(ratio(subject, run(bare, times)));
             }
         }
-        self.rows.push(Row {
+        let row = Row {
             name: name.to_owned(),
             pairs: subjects.len(),
             subject: median(&mut subjects),
             to_twin: median(&mut to_twin),
             to_bare: (!to_bare.is_empty()).then(|| median(&mut to_bare)),
-        });
+        };
+        if self.rows.is_empty() {
+            println!("| row | × twin | × bare twin | median | pairs |");
+            println!("|---|---:|---:|---:|---:|");
+        }
+        row.print();
+        self.rows.push(row);
+    }
+
+    /// Measures what a way into the process adds to the same work within, as a figure.
+    pub(crate) fn added(&mut self, name: &str, mut through: Work<'_>, mut within: Work<'_>) {
+        if !self.wants(name) {
+            return;
+        }
+        const TIMES: usize = 20;
+        let micros = |work: &mut Work<'_>| {
+            let start = Instant::now();
+            work(TIMES);
+            start.elapsed().as_secs_f64() * 1e6 / TIMES as f64
+        };
+        let mut added: Vec<f64> = (0..self.budget.pairs.1)
+            .map(|_| micros(&mut through) - micros(&mut within))
+            .collect();
+        self.figure(format!("{name}: {:.0} µs added", median(&mut added)));
     }
 
     /// Adds a figure that is no ratio, below the table.
@@ -117,22 +168,31 @@ impl Harness {
         self.figures.push(figure);
     }
 
-    /// Prints the table; the time is there to place a row, the ratios are the result.
+    /// Returns each row's name and its ratio to the twin.
+    pub(crate) fn ratios(&self) -> Vec<(String, f64)> {
+        let rows = self.rows.iter();
+        rows.map(|row| (row.name.clone(), row.to_twin)).collect()
+    }
+
+    /// Prints the figures that are no ratios, below the table.
     pub(crate) fn report(&self) {
-        println!("| row | × twin | × bare twin | median | pairs |");
-        println!("|---|---:|---:|---:|---:|");
-        for row in &self.rows {
-            let bare = row
-                .to_bare
-                .map_or("—".to_owned(), |ratio| format!("{ratio:.2}"));
-            println!(
-                "| {} | {:.2} | {bare} | {:.1?} | {} |",
-                row.name, row.to_twin, row.subject, row.pairs
-            );
-        }
         for figure in &self.figures {
             println!("{figure}");
         }
+    }
+}
+
+impl Row {
+    /// Prints it as soon as it is measured; the time is there to place a row, the ratios are the
+    /// result.
+    fn print(&self) {
+        let bare = self
+            .to_bare
+            .map_or("—".to_owned(), |ratio| format!("{ratio:.2}"));
+        println!(
+            "| {} | {:.2} | {bare} | {:.1?} | {} |",
+            self.name, self.to_twin, self.subject, self.pairs
+        );
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::harness::Harness;
-use crate::rows::{Turn, call, text};
+use crate::scene::{Turn, call, calls, text};
 
 /// How a session came to see the file.
 const LOOKS: [(&str, bool); 2] = [("read whole", false), ("read in part", true)];
@@ -31,8 +31,8 @@ pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, folder: &Path) {
             let (ours, theirs) = (Turn::default(), Turn::default());
             harness.row(
                 &format!("local none, options on beside off, {look}, {label}"),
-                Box::new(|| edit(runtime, &subject, "on", ours.next())),
-                Box::new(|| edit(runtime, &twin, "off", theirs.next())),
+                Box::new(|times| edits(runtime, &subject, "on", &ours, times)),
+                Box::new(|times| edits(runtime, &twin, "off", &theirs, times)),
                 None,
             );
         }
@@ -90,12 +90,15 @@ fn memory_of_a_file(ledgers: &mut Vec<Ledger>, detail: Detail, ranges: u64) -> O
 }
 
 /// Returns how much memory of the process is resident, in bytes.
-fn resident() -> Option<usize> {
+pub(crate) fn resident() -> Option<usize> {
+    status("VmRSS:")
+}
+
+/// Returns what the kernel tells of the process under a word, in bytes.
+pub(crate) fn status(word: &str) -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let resident = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: usize = resident.trim().strip_suffix(" kB")?.parse().ok()?;
+    let figure = status.lines().find_map(|line| line.strip_prefix(word))?;
+    let kibibytes: usize = figure.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes << 10)
 }
 
@@ -124,7 +127,10 @@ fn scene(
     session
 }
 
-fn edit(runtime: &Runtime, session: &Session, name: &str, (old, new): (&str, &str)) {
-    let arguments = json!({"file_path": name, "old_string": old, "new_string": new});
-    call(runtime, session, "edit", arguments);
+fn edits(runtime: &Runtime, session: &Session, name: &'static str, turn: &Turn, times: usize) {
+    let turn = turn.clone();
+    calls(runtime, session, "edit", times, move || {
+        let (old, new) = turn.next();
+        json!({"file_path": name, "old_string": old, "new_string": new})
+    });
 }

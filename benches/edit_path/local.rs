@@ -1,0 +1,294 @@
+//! The rows of a local folder.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seamfs::core::{FileSystem, FileSystemExt, Target};
+use seamfs::providers::{Durability, Local, LocalOptions};
+use seamfs::{Session, Workspace};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::harness::{Harness, Work, each};
+use crate::rows::{edits_by_provider, edits_by_tool};
+use crate::scene::{Turn, call, calls, text, text_of_many_marks};
+use crate::twin::{self, Sync};
+
+/// Three files of one size in one folder: the subject's, the twin's and the bare twin's.
+pub(crate) struct LocalScene<'a> {
+    runtime: &'a Runtime,
+    folder: &'a Path,
+    size: usize,
+    sync: Sync,
+    fs: Arc<dyn FileSystem>,
+    session: Session,
+    target: Target,
+}
+
+impl<'a> LocalScene<'a> {
+    pub(crate) fn new(
+        runtime: &'a Runtime,
+        folder: &'a Path,
+        size: usize,
+        durability: Durability,
+        sync: Sync,
+    ) -> Self {
+        let options = LocalOptions::default().durability(durability);
+        let fs: Arc<dyn FileSystem> =
+            Arc::new(Local::open_with(folder, options).expect("a folder"));
+        let session = Workspace::builder().over(Arc::clone(&fs)).session("bench");
+        let target = runtime
+            .block_on(fs.target("subject.txt"))
+            .expect("a target");
+        Self {
+            runtime,
+            folder,
+            size,
+            sync,
+            fs,
+            session,
+            target,
+        }
+    }
+
+    fn reset(&self, text: &[u8]) {
+        for name in ["subject.txt", "twin.txt", "bare.txt"] {
+            std::fs::write(self.folder.join(name), text).expect("room");
+        }
+        let read = json!({"file_path": "subject.txt"});
+        call(self.runtime, &self.session, "read", read);
+    }
+
+    fn calls(
+        &self,
+        tool: &'static str,
+        arguments: impl Fn() -> Value + Clone + Send + 'static,
+    ) -> Work<'_> {
+        Box::new(move |times| calls(self.runtime, &self.session, tool, times, arguments.clone()))
+    }
+
+    pub(crate) fn edits(&self, harness: &mut Harness, label: &str, durability: &str) {
+        let (twin, bare) = (self.folder.join("twin.txt"), self.folder.join("bare.txt"));
+        let sync = self.sync;
+        for way in ["tool", "provider"] {
+            let name = format!("local {durability}, edit by {way}, {label}");
+            if !harness.wants(&name) {
+                continue;
+            }
+            self.reset(&text(self.size));
+            let (ours, theirs, bares) = (Turn::default(), Turn::default(), Turn::default());
+            harness.row(
+                &name,
+                Box::new(|times| match way {
+                    "tool" => edits_by_tool(self.runtime, &self.session, &ours, times),
+                    _ => edits_by_provider(self.runtime, (&self.fs, &self.target), &ours, times),
+                }),
+                each(|| {
+                    let (old, new) = theirs.next();
+                    twin::edit(&twin, old.as_bytes(), new.as_bytes(), sync);
+                }),
+                Some(each(|| {
+                    let (old, new) = bares.next();
+                    twin::bare_edit(&bare, old.as_bytes(), new.as_bytes(), sync);
+                })),
+            );
+        }
+    }
+
+    pub(crate) fn others(&self, harness: &mut Harness, label: &str) {
+        self.misses(harness, label);
+        self.many(harness, label);
+        self.editor(harness, label);
+        self.writes(harness, label);
+        self.creations(harness, label);
+        self.reads(harness, label);
+    }
+
+    fn misses(&self, harness: &mut Harness, label: &str) {
+        self.reset(&text(self.size));
+        let twin = self.folder.join("twin.txt");
+        let absent = "a text that is nowhere in this file";
+        let arguments =
+            json!({"file_path": "subject.txt", "old_string": absent, "new_string": "x"});
+        harness.row(
+            &format!("local none, miss by tool, {label}"),
+            each(|| {
+                let (session, arguments) = (self.session.clone(), arguments.clone());
+                let call = async move { session.call("edit", arguments).await };
+                let missed = self.runtime.block_on(async { tokio::spawn(call).await });
+                assert!(missed.expect("a call").is_error());
+            }),
+            each(|| twin::miss(&twin, absent.as_bytes())),
+            None,
+        );
+    }
+
+    fn many(&self, harness: &mut Harness, label: &str) {
+        if self.size < 64 << 10 {
+            return;
+        }
+        self.reset(&text_of_many_marks(self.size));
+        let twin = self.folder.join("twin.txt");
+        let (ours, theirs) = (Turn::default(), Turn::default());
+        harness.row(
+            &format!("local none, replace_all of 1,000, {label}"),
+            self.calls("edit", move || {
+                let (old, new) = ours.next();
+                json!({
+                    "file_path": "subject.txt", "old_string": old, "new_string": new,
+                    "replace_all": true,
+                })
+            }),
+            each(|| {
+                let (old, new) = theirs.next();
+                twin::edit(&twin, old.as_bytes(), new.as_bytes(), Sync::None);
+            }),
+            None,
+        );
+    }
+
+    fn editor(&self, harness: &mut Harness, label: &str) {
+        self.reset(&text(self.size));
+        let twin = self.folder.join("twin.txt");
+        let path = self.target.display().to_owned();
+        let (ours, theirs) = (Turn::default(), Turn::default());
+        let at = path.clone();
+        harness.row(
+            &format!("local none, str_replace, {label}"),
+            self.calls("str_replace_editor", move || {
+                let (old, new) = ours.next();
+                json!({"command": "str_replace", "path": at, "old_str": old, "new_str": new})
+            }),
+            each(|| {
+                let (old, new) = theirs.next();
+                twin::edit(&twin, old.as_bytes(), new.as_bytes(), Sync::None);
+            }),
+            None,
+        );
+        let (at, middle) = (path.clone(), self.size / 64 / 2);
+        harness.row(
+            &format!("local none, insert, {label}"),
+            self.calls("str_replace_editor", move || {
+                json!({"command": "insert", "path": at, "insert_line": middle, "new_str": "one\n"})
+            }),
+            each(|| twin::insert(&twin, middle, b"one\n")),
+            None,
+        );
+        let range = [middle, middle + 40];
+        harness.row(
+            &format!("local none, view of 40 lines, {label}"),
+            self.calls(
+                "str_replace_editor",
+                move || json!({"command": "view", "path": path, "view_range": range}),
+            ),
+            each(|| {
+                std::hint::black_box(twin::read(&twin));
+            }),
+            None,
+        );
+    }
+
+    fn writes(&self, harness: &mut Harness, label: &str) {
+        self.reset(&text(self.size));
+        let twin = self.folder.join("twin.txt");
+        let contents = [text(self.size), {
+            let mut other = text(self.size);
+            other.extend_from_slice(b"one more line\n");
+            other
+        }];
+        let strings: Arc<[String; 2]> = Arc::new(
+            contents
+                .clone()
+                .map(|bytes| String::from_utf8(bytes).expect("text")),
+        );
+        let (ours, theirs) = (Arc::new(AtomicUsize::new(0)), Cell::new(0));
+        harness.row(
+            &format!("local none, write, {label}"),
+            self.calls("write", move || {
+                let content = &strings[1 - ours.fetch_xor(1, Ordering::Relaxed)];
+                json!({"file_path": "subject.txt", "content": content})
+            }),
+            each(|| {
+                theirs.set(1 - theirs.get());
+                // A caller hands its content over: the twin is given a copy of its own too.
+                let content = contents[theirs.get()].clone();
+                twin::write(&twin, &content, Sync::None);
+            }),
+            None,
+        );
+    }
+
+    /// New files in a folder of their own, one beside the other.
+    fn creations(&self, harness: &mut Harness, label: &str) {
+        let name = format!("local none, write of a new file, {label}");
+        if !harness.wants(&name) || self.size > 1 << 20 {
+            return;
+        }
+        let content = text(self.size);
+        let string = String::from_utf8(content.clone()).expect("text");
+        let created = tempfile::tempdir_in(self.folder).expect("a folder");
+        let within = created.path().file_name().expect("a name");
+        let within = within.to_str().expect("a plain name").to_owned();
+        let (ours, theirs) = (Arc::new(AtomicUsize::new(0)), Cell::new(0));
+        harness.row(
+            &name,
+            self.calls("write", move || {
+                let number = ours.fetch_add(1, Ordering::Relaxed);
+                json!({"file_path": format!("{within}/ours-{number}"), "content": string})
+            }),
+            each(|| {
+                theirs.set(theirs.get() + 1);
+                let path = created.path().join(format!("theirs-{}", theirs.get()));
+                twin::create(&path, &content.clone());
+            }),
+            None,
+        );
+    }
+
+    fn reads(&self, harness: &mut Harness, label: &str) {
+        let twin = self.folder.join("twin.txt");
+        let lines = self.size / 64;
+        let whole = ("whole file of 2,000 lines", 1);
+        let late = ("late window", lines.saturating_sub(100).max(1));
+        let mut rows = vec![("first window", 1), late];
+        if self.size == 64 << 10 {
+            rows.push(whole);
+        }
+        for (name, offset) in rows {
+            let row = format!("local none, read {name}, {label}");
+            if !harness.wants(&row) {
+                continue;
+            }
+            // 2,000 lines that fit in one window of 50 KiB.
+            let text = match (name, offset) == whole {
+                true => (0..2000)
+                    .map(|line| format!("line {line}\n"))
+                    .collect::<String>()
+                    .into_bytes(),
+                false => text(self.size),
+            };
+            self.reset(&text);
+            harness.row(
+                &row,
+                match name {
+                    // A workspace that knows nothing of the file yet.
+                    "first window" => each(|| {
+                        let fresh = Workspace::builder().over(Arc::clone(&self.fs));
+                        let read = json!({"file_path": "subject.txt"});
+                        call(self.runtime, &fresh.session("fresh"), "read", read);
+                    }),
+                    _ => self.calls(
+                        "read",
+                        move || json!({"file_path": "subject.txt", "offset": offset}),
+                    ),
+                },
+                each(|| {
+                    std::hint::black_box(twin::read(&twin));
+                }),
+                None,
+            );
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What rows have in common: the text that is edited, and calls as an agent's host makes them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seamfs::Session;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+pub(crate) const SIZES: [(&str, usize); 5] = [
+    ("1 KiB", 1 << 10),
+    ("64 KiB", 64 << 10),
+    ("1 MiB", 1 << 20),
+    ("16 MiB", 16 << 20),
+    ("64 MiB", 64 << 20),
+];
+
+/// The two texts that edits replace by each other, so that every run finds its match.
+const MARKS: [&str; 2] = ["the needle is here", "the needle was here"];
+
+/// Makes a text of about `size` bytes in lines of 64, no two of them alike, with the mark in its
+/// middle.
+pub(crate) fn text(size: usize) -> Vec<u8> {
+    marked(size, |line, lines| line == lines / 2)
+}
+
+/// Makes such a text with the mark on a thousand of its lines.
+pub(crate) fn text_of_many_marks(size: usize) -> Vec<u8> {
+    marked(size, |line, lines| {
+        let apart = (lines / 1000).max(1);
+        line % apart == 0 && line / apart < 1000
+    })
+}
+
+fn marked(size: usize, marked: impl Fn(usize, usize) -> bool) -> Vec<u8> {
+    let lines = (size / 64).max(2);
+    let mut text = String::with_capacity(size + 64);
+    for line in 0..lines {
+        let mark = if marked(line, lines) { MARKS[0] } else { "" };
+        text.push_str(&format!(
+            "{line:08} {mark:19} some ordinary source text, its end\n"
+        ));
+    }
+    text.into_bytes()
+}
+
+/// Gives the two marks in turn, as what to replace and what with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turn(Arc<AtomicUsize>);
+
+impl Turn {
+    pub(crate) fn next(&self) -> (&'static str, &'static str) {
+        let at = self.0.fetch_xor(1, Ordering::Relaxed);
+        (MARKS[at], MARKS[1 - at])
+    }
+}
+
+/// Calls a tool so many times from a task of the runtime, as a host's does.
+pub(crate) fn calls(
+    runtime: &Runtime,
+    session: &Session,
+    tool: &'static str,
+    times: usize,
+    arguments: impl Fn() -> Value + Send + 'static,
+) {
+    let session = session.clone();
+    let task = async move {
+        for _ in 0..times {
+            let result = session.call(tool, arguments()).await;
+            assert!(!result.is_error(), "{}", result.text);
+        }
+    };
+    runtime
+        .block_on(async { tokio::spawn(task).await })
+        .expect("every call succeeds");
+}
+
+/// Calls a tool once.
+pub(crate) fn call(runtime: &Runtime, session: &Session, tool: &'static str, arguments: Value) {
+    calls(runtime, session, tool, 1, move || arguments.clone());
+}
