@@ -324,7 +324,11 @@ fn row(line: &str) -> Option<(u64, Numbered, &str)> {
     let digits = line.trim_start_matches(' ');
     let indent = line.len() - digits.len();
     let end = digits.bytes().take_while(u8::is_ascii_digit).count();
-    let number = digits[..end].parse().ok().filter(|number| *number > 0)?;
+    // No row begins with a zero: neither the first line nor any padding is one.
+    let number = digits[..end]
+        .parse()
+        .ok()
+        .filter(|_| !digits.starts_with('0'))?;
     let rest = &digits[end..];
     if indent == 0
         && let Some(text) = rest.strip_prefix(": ").or((rest == ":").then_some(""))
@@ -406,6 +410,12 @@ mod tests {
         ] {
             assert_eq!(kinds(line), [], "{line}");
         }
+    }
+
+    #[test]
+    fn a_column_of_padded_numbers_is_no_gutter() {
+        assert!(kinds("00000001  one\n00000002  two\n00000003  three\n").is_empty());
+        assert!(kinds("01: one\n02: two\n03: three\n04: four\n").is_empty());
     }
 
     #[test]
