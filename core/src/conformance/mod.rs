@@ -6,8 +6,10 @@
 //! makes a test of each, `seamfs doctor` runs them on a user's own store, and the broken doubles in
 //! [`doubles`] prove that each can fail.
 //!
-//! ```ignore
-//! // In the tests of a provider: one test for every claim, each on a store of its own.
+//! In the tests of a provider this makes one test for every claim, each on a store of its own
+//! (`examples/from_scratch.rs` is a provider that passes them):
+//!
+//! ```text
 //! seamfs_core::conformance!(async || MyStore::new());
 //! ```
 
