@@ -156,9 +156,25 @@ pub fn unchanged(seen: Snapshot, edit: TextEdit) -> EditOutcome {
 /// Returns what a `write` gives back of the bytes before: all of them when both sides are text
 /// within the limit, else nothing.
 pub fn bytes_before(before: &Bytes, after: &[u8], limit: u64) -> Option<Bytes> {
-    let small = |bytes: &[u8]| bytes.len() as u64 <= limit;
-    let text = |bytes: &[u8]| Text::decode(bytes).is_ok();
-    (small(before) && small(after) && text(before) && text(after)).then(|| before.clone())
+    (gives_back(before, limit) && gives_back(after, limit)).then(|| before.clone())
+}
+
+/// Returns whether bytes are such that a `write` of them, or over them, gives back the ones before:
+/// text within the limit. A provider that does not have those asks for the new ones first.
+pub fn gives_back(bytes: &[u8], limit: u64) -> bool {
+    bytes.len() as u64 <= limit && Text::decode(bytes).is_ok()
+}
+
+/// Makes the error of a file with more bytes than a call accepts.
+pub fn too_large(size: u64, limit: u64) -> FsError {
+    FsError::new(
+        ErrorCode::TooLarge,
+        format!("the file has at least {size} bytes; the limit is {limit}"),
+    )
+    .with_details(|details| {
+        details.limit = Some(limit);
+        details.used = Some(size);
+    })
 }
 
 /// Makes the error of text that cannot be decoded.

@@ -193,7 +193,7 @@ pub struct Observed<'a> {
     pub after: Option<&'a Bytes>,
     /// The outline of the bytes now, where they are over that limit and within [`OUTLINE_LIMIT`];
     /// after an edit it is had from [`Observed::edited_outline`] instead.
-    pub outline: Option<&'a Outline>,
+    pub outline: Option<&'a Arc<Outline>>,
     /// The call was a mutation of the actor's own.
     pub own: bool,
     /// What an edit did to the bytes before.
@@ -241,7 +241,7 @@ pub enum Current {
         /// Their version.
         version: Version,
         /// Their outline.
-        outline: Outline,
+        outline: Arc<Outline>,
     },
 }
 

@@ -220,7 +220,9 @@ impl Ledger {
     fn keep(&self, hash: ContentHash, event: &Observed<'_>, shown: &Shown) {
         match (event.after, event.outline) {
             (Some(content), _) => self.contents.keep(hash, content),
-            (None, Some(outline)) => self.contents.keep_outline(hash, || Some(outline.clone())),
+            (None, Some(outline)) => self
+                .contents
+                .keep_outline(hash, || Some(Arc::clone(outline))),
             (None, None) => self.contents.keep_outline(hash, || {
                 let known = match shown {
                     // The guard held: the bytes before are those that the actor knew.
@@ -231,7 +233,7 @@ impl Ledger {
                     Some(Seen::Present { version, .. }) => self.outline(&version),
                     _ => None,
                 };
-                event.edited_outline(known.as_deref())
+                event.edited_outline(known.as_deref()).map(Arc::new)
             }),
         }
     }

@@ -176,7 +176,7 @@ impl FileSystem for Memory {
             .max_bytes
             .filter(|limit| bytes.len() as u64 > *limit)
         {
-            return Err(place(too_large(bytes.len() as u64, limit)));
+            return Err(place(cas::too_large(bytes.len() as u64, limit)));
         }
         Ok(ReadOutcome {
             metadata: file.metadata(),
@@ -419,7 +419,7 @@ impl Swap for Slot<'_> {
         let seen = self.memory.load(self.target)?;
         let size = seen.as_ref().map_or(0, |seen| seen.bytes.len() as u64);
         if size > self.options.max_bytes {
-            return Err(too_large(size, self.options.max_bytes));
+            return Err(cas::too_large(size, self.options.max_bytes));
         }
         Ok(seen)
     }
@@ -685,17 +685,6 @@ fn no_root(operation: Operation) -> FsError {
         ErrorCode::InvalidArgument,
         format!("the root itself has no {operation}"),
     )
-}
-
-fn too_large(size: u64, limit: u64) -> FsError {
-    FsError::new(
-        ErrorCode::TooLarge,
-        format!("the file has {size} bytes; the limit is {limit}"),
-    )
-    .with_details(|details| {
-        details.limit = Some(limit);
-        details.used = Some(size);
-    })
 }
 
 #[cfg(test)]

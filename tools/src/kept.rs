@@ -1,5 +1,7 @@
 //! What of a file's bytes the gate is told: all of a small file, the outline of a larger one.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use seamfs_core::gate::{OUTLINE_LIMIT, SNAPSHOT_LIMIT};
 use seamfs_core::text::{Outline, Outliner};
@@ -14,7 +16,7 @@ pub enum Kept {
     /// The bytes, up to 256 KiB.
     Whole(Bytes),
     /// Their outline, up to 64 MiB of them.
-    Outline(Outline),
+    Outline(Arc<Outline>),
 }
 
 impl Kept {
@@ -27,7 +29,7 @@ impl Kept {
     }
 
     /// Returns the outline of bytes that are not kept.
-    pub fn outline(&self) -> Option<&Outline> {
+    pub fn outline(&self) -> Option<&Arc<Outline>> {
         match self {
             Self::Outline(outline) => Some(outline),
             Self::Nothing | Self::Whole(_) => None,
@@ -97,7 +99,7 @@ impl Keeper {
         match self.so_far {
             SoFar::Whole(bytes) => Kept::Whole(bytes),
             SoFar::Pieces(pieces) => Kept::Whole(pieces.freeze()),
-            SoFar::Outline(outliner) => Kept::Outline(outliner.finish()),
+            SoFar::Outline(outliner) => Kept::Outline(Arc::new(outliner.finish())),
             SoFar::Nothing => Kept::Nothing,
         }
     }
@@ -144,9 +146,9 @@ mod tests {
         let large = Bytes::from(vec![b'x'; SNAPSHOT_LIMIT + 1]);
         assert_eq!(
             pieces(large.len(), true),
-            Kept::Outline(Outline::of(&large))
+            Kept::Outline(Arc::new(Outline::of(&large)))
         );
-        assert_eq!(of_bytes(&large, true), Kept::Outline(Outline::of(&large)));
+        assert_eq!(of_bytes(&large, true), pieces(large.len(), true));
         assert_eq!(pieces(large.len(), false), Kept::Nothing);
         assert_eq!(pieces(OUTLINE_LIMIT + 1, true), Kept::Nothing);
     }

@@ -5,10 +5,12 @@
 //! window of the same version is read alone. The version that comes with those bytes decides: when
 //! it is not the index's, or there is none, nothing of them is shown and the file is read whole.
 
+use std::sync::Arc;
+
 use seamfs_core::cache::Indexed;
 use seamfs_core::cas::not_text;
 use seamfs_core::gate::SNAPSHOT_LIMIT;
-use seamfs_core::text::{LineIndexer, Outline, StreamDecoder, Window, WindowScanner, WindowSpec};
+use seamfs_core::text::{LineIndexer, StreamDecoder, Window, WindowScanner, WindowSpec};
 use seamfs_core::{Body, ErrorCode, FsError, Operation, ReadOptions, Result, Version};
 
 use crate::kept::{Keeper, Kept};
@@ -90,7 +92,7 @@ async fn scan_part(
         window: index.window(scanner, reached == index.bytes()),
         version: known.version.clone(),
         kept: match &known.outline {
-            Some(outline) => Kept::Outline(Outline::clone(outline)),
+            Some(outline) => Kept::Outline(Arc::clone(outline)),
             None => Kept::Nothing,
         },
         bytes: index.bytes(),

@@ -46,13 +46,13 @@ impl LineIndexes {
         key: TargetKey,
         version: Version,
         index: LineIndex,
-        outline: Option<Outline>,
+        outline: Option<Arc<Outline>>,
     ) {
-        let bytes = index.size() + outline.as_ref().map_or(0, Outline::size);
+        let bytes = index.size() + outline.as_ref().map_or(0, |outline| outline.size());
         let indexed = Indexed {
             version,
             index: Arc::new(index),
-            outline: outline.map(Arc::new),
+            outline,
         };
         self.0.put(key, indexed, bytes);
     }
@@ -84,11 +84,11 @@ mod tests {
         }
         let window = Window::of(b"x\n", WindowSpec::default());
         let index = indexer.finish(&window);
-        let outline = Outline::of(text.as_bytes());
+        let outline = Arc::new(Outline::of(text.as_bytes()));
         let indexes = LineIndexes::default();
         let key = |n: usize| TargetKey::new(format!("f{n}"));
         for n in 0..200 {
-            let outline = Some(outline.clone());
+            let outline = Some(Arc::clone(&outline));
             indexes.put(key(n), Version::of(b"x"), index.clone(), outline);
         }
         assert!(indexes.0.used() <= CAPACITY);

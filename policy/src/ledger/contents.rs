@@ -56,9 +56,9 @@ impl Contents {
     pub(super) fn keep_outline(
         &self,
         hash: ContentHash,
-        outline: impl FnOnce() -> Option<Outline>,
+        outline: impl FnOnce() -> Option<Arc<Outline>>,
     ) {
-        self.put(hash, || Some(Content::Outline(Arc::new(outline()?))));
+        self.put(hash, || Some(Content::Outline(outline()?)));
     }
 
     fn put(&self, hash: ContentHash, content: impl FnOnce() -> Option<Content>) {

@@ -103,15 +103,6 @@ pub(super) fn read_only() -> FsError {
     )
 }
 
-/// Makes the error of more bytes than a call takes.
-pub(super) fn too_large(size: u64, limit: u64) -> FsError {
-    FsError::new(
-        ErrorCode::TooLarge,
-        format!("the file has at least {size} bytes; the limit is {limit}"),
-    )
-    .with_details(|details| details.limit = Some(limit))
-}
-
 /// Makes the error of a link that leads out of the root.
 pub(super) fn leads_outside() -> FsError {
     FsError::new(

@@ -13,7 +13,7 @@ use seamfs_core::{
 };
 
 use super::blocking::{self, Ahead, slow};
-use super::error::{host, not_regular, too_large};
+use super::error::{host, not_regular};
 use super::held::{Held, PIECE, fill, look};
 use super::known::Known;
 use super::root::Root;
@@ -170,7 +170,7 @@ fn part(
 
 fn check_limit(size: u64, max_bytes: Option<u64>) -> Result<()> {
     match max_bytes {
-        Some(limit) if size > limit => Err(too_large(size, limit)),
+        Some(limit) if size > limit => Err(cas::too_large(size, limit)),
         _ => Ok(()),
     }
 }

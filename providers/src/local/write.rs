@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use seamfs_core::cas::{self, Attempt};
 use seamfs_core::hashed::Hashed;
-use seamfs_core::text::{Segment, Text};
+use seamfs_core::text::Segment;
 use seamfs_core::{
     ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath, Snapshot,
     Transform, Version, WriteOptions, WriteOutcome,
@@ -13,7 +13,7 @@ use seamfs_core::{
 
 use super::Inner;
 use super::blocking::slow;
-use super::error::{not_regular, too_large};
+use super::error::not_regular;
 use super::folder::Created;
 use super::held::{CHUNK, Held};
 use super::publish::{Outcome, Publication};
@@ -141,9 +141,8 @@ fn see(
         return Ok(None);
     };
     let guarded = matches!(options.expected, Expected::Version(_));
-    let wanted = old.stamp.size <= options.before_limit
-        && bytes.len() as u64 <= options.before_limit
-        && Text::decode(bytes).is_ok();
+    let limit = options.before_limit;
+    let wanted = old.stamp.size <= limit && cas::gives_back(bytes, limit);
     if !guarded && !wanted {
         return Ok(Some((old, None)));
     }
@@ -266,7 +265,7 @@ fn load(local: &Inner, path: &RootPath, options: &EditOptions) -> Result<Option<
         Some(stamp) => {
             place.check_permission(&stamp)?;
             if stamp.size > options.max_bytes {
-                return Err(too_large(stamp.size, options.max_bytes));
+                return Err(cas::too_large(stamp.size, options.max_bytes));
             }
         }
     }
@@ -274,7 +273,7 @@ fn load(local: &Inner, path: &RootPath, options: &EditOptions) -> Result<Option<
         return Ok(None);
     };
     if old.stamp.size > options.max_bytes {
-        return Err(too_large(old.stamp.size, options.max_bytes));
+        return Err(cas::too_large(old.stamp.size, options.max_bytes));
     }
     let (seen, hashed) = old.load()?;
     Ok(Some(Loaded {

@@ -13,7 +13,7 @@ use seamfs_core::{
 use super::conditional::{Payload, Published};
 use super::remote::{Condition, Extra, Seen};
 use super::write::{Loaded, Refusals, no_token, token_of};
-use super::{Object, chance, not_regular, path_of, too_large};
+use super::{Object, chance, not_regular, path_of};
 
 /// The longest first wait after a lost race; each further one may be twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
@@ -116,10 +116,10 @@ impl Slot<'_> {
         let context = &self.options.context;
         match self.object.load(self.target, limit, context).await? {
             Loaded::Absent => Ok(None),
-            Loaded::TooLarge(meta) => Err(too_large(meta.size, limit)),
+            Loaded::TooLarge(meta) => Err(cas::too_large(meta.size, limit)),
             // Content from the cache is confirmed without asking for its size.
             Loaded::Seen(seen) if seen.snapshot.bytes.len() as u64 > limit => {
-                Err(too_large(seen.snapshot.bytes.len() as u64, limit))
+                Err(cas::too_large(seen.snapshot.bytes.len() as u64, limit))
             }
             Loaded::Seen(seen) => Ok(Some(*seen)),
         }

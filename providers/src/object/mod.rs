@@ -498,16 +498,5 @@ fn no_root(operation: Operation) -> FsError {
     )
 }
 
-fn too_large(size: u64, limit: u64) -> FsError {
-    FsError::new(
-        ErrorCode::TooLarge,
-        format!("the file has {size} bytes; the limit is {limit}"),
-    )
-    .with_details(|details| {
-        details.limit = Some(limit);
-        details.used = Some(size);
-    })
-}
-
 #[cfg(test)]
 mod tests;

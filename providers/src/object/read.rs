@@ -15,7 +15,7 @@ use seamfs_core::{
 
 use super::fault::{Fault, Kind};
 use super::remote::{Got, Seen, TokenKind, in_time};
-use super::{Object, not_regular, path_of, too_large};
+use super::{Object, not_regular, path_of};
 
 /// The largest object, in bytes, that is read into memory at once: 8 MiB.
 const WHOLE_LIMIT: u64 = 8 << 20;
@@ -92,7 +92,7 @@ impl Object {
             }
             match in_time(context, self.0.remote.get(key, None, limit)).await {
                 Ok(Got::Seen(seen)) => return Ok(seen),
-                Ok(Got::TooLarge(meta)) => return Err(too_large(meta.size, limit)),
+                Ok(Got::TooLarge(meta)) => return Err(cas::too_large(meta.size, limit)),
                 Ok(Got::Absent | Got::Unchanged) => return Err(cas::not_found()),
                 Err(fault) if fault.may_pass() => {}
                 Err(fault) => return Err(fault.into_error()),
@@ -256,7 +256,7 @@ fn part(metadata: Metadata, bytes: Bytes) -> ReadOutcome {
 
 fn check_size(size: u64, options: &ReadOptions) -> Result<()> {
     match options.max_bytes {
-        Some(limit) if size > limit => Err(too_large(size, limit)),
+        Some(limit) if size > limit => Err(cas::too_large(size, limit)),
         _ => Ok(()),
     }
 }

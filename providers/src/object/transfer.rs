@@ -17,7 +17,7 @@ use super::folder::{absent_source, check_unguarded};
 use super::history::{History, KEY, WriteId};
 use super::remote::{Condition, Got, Seen, folder_path, in_time};
 use super::write::{Loaded, Placed, token_of};
-use super::{Object, foreign, no_root, not_regular, path_of, too_large};
+use super::{Object, foreign, no_root, not_regular, path_of};
 
 /// The most objects that a move of a folder takes along.
 const MOST_MOVED: usize = 10_000;
@@ -172,7 +172,7 @@ impl Object {
         match self.load(from, DEFAULT_EDIT_LIMIT, context).await? {
             Loaded::Absent if *expected == Expected::Any => Err(cas::not_found()),
             Loaded::Absent => Err(cas::gone()),
-            Loaded::TooLarge(meta) => Err(too_large(meta.size, DEFAULT_EDIT_LIMIT)),
+            Loaded::TooLarge(meta) => Err(cas::too_large(meta.size, DEFAULT_EDIT_LIMIT)),
             Loaded::Seen(seen) => {
                 cas::check_guard(Some(&seen.snapshot), expected)?;
                 Ok(*seen)
@@ -261,7 +261,7 @@ impl Object {
         let got = in_time(context, remote.get(from, None, DEFAULT_EDIT_LIMIT)).await;
         let seen = match got.map_err(Fault::into_error)? {
             Got::Seen(seen) => seen,
-            Got::TooLarge(meta) => return Err(too_large(meta.size, DEFAULT_EDIT_LIMIT)),
+            Got::TooLarge(meta) => return Err(cas::too_large(meta.size, DEFAULT_EDIT_LIMIT)),
             // One that vanished meanwhile has nothing to be moved.
             Got::Absent | Got::Unchanged => return Ok(()),
         };

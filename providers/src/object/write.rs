@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use object_store::{Attribute, ObjectMeta};
-use seamfs_core::text::Text;
 use seamfs_core::{
     CallContext, ErrorCode, Expected, FsError, Note, Result, Target, Version, WriteOptions,
     WriteOutcome, cas,
@@ -25,11 +24,6 @@ pub(super) enum Loaded {
     Absent,
     TooLarge(ObjectMeta),
     Seen(Box<Seen>),
-}
-
-/// Returns whether new bytes are such that the ones before are given back for them.
-fn is_text_within(bytes: &[u8], limit: u64) -> bool {
-    bytes.len() as u64 <= limit && Text::decode(bytes).is_ok()
 }
 
 /// What became of a write.
@@ -119,10 +113,9 @@ impl Object {
         let mut known = self
             .cached(target)
             .filter(|seen| version.certifies(&seen.snapshot.version));
-        if known.is_none() && is_text_within(&payload.bytes, limit) {
-            known = self
-                .bytes_to_give_back(target, &expected, limit, context)
-                .await?;
+        if known.is_none() && cas::gives_back(&payload.bytes, limit) {
+            // Its caller is given what it replaces.
+            known = self.seen_under(target, &expected, limit, context).await?;
         }
         let mut token = match &known {
             Some(seen) => token_of(&seen.snapshot.version),
@@ -165,8 +158,19 @@ impl Object {
         }
     }
 
-    /// Reads what a guarded write replaces, since its caller is given it; none beyond the limit.
-    async fn bytes_to_give_back(
+    /// Loads an object and checks that it is the one a guard names.
+    async fn expect(
+        &self,
+        target: &Target,
+        expected: &Expected,
+        context: &CallContext,
+    ) -> Result<Seen> {
+        let seen = self.seen_under(target, expected, u64::MAX, context).await?;
+        seen.ok_or_else(cas::stale)
+    }
+
+    /// Loads the object that a guard names; none where it has more bytes than the limit.
+    async fn seen_under(
         &self,
         target: &Target,
         expected: &Expected,
@@ -179,23 +183,6 @@ impl Object {
                 Ok(Some(*seen))
             }
             Loaded::TooLarge(_) => Ok(None),
-            Loaded::Absent => Err(cas::gone()),
-        }
-    }
-
-    /// Loads an object and checks that it is the one a guard names.
-    async fn expect(
-        &self,
-        target: &Target,
-        expected: &Expected,
-        context: &CallContext,
-    ) -> Result<Seen> {
-        match self.load(target, u64::MAX, context).await? {
-            Loaded::Seen(seen) => {
-                cas::check_guard(Some(&seen.snapshot), expected)?;
-                Ok(*seen)
-            }
-            Loaded::TooLarge(_) => Err(cas::stale()),
             Loaded::Absent => Err(cas::gone()),
         }
     }
