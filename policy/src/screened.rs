@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs_core::options::DEFAULT_BEFORE_LIMIT;
-use seamfs_core::text::{FoundTrace, Text, Trace, new_traces, traces};
+use seamfs_core::text::{FoundTrace, Text, Trace, may_carry, new_traces};
 use seamfs_core::{
     CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, ErrorCode, FileSystem,
     FsError, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
@@ -78,7 +78,7 @@ impl Screened {
         let Ok(after) = std::str::from_utf8(bytes) else {
             return Ok(());
         };
-        if self.screen.first_of(&traces(after)).is_none() {
+        if !may_carry(after) {
             return Ok(());
         }
         let options = ReadOptions {
@@ -113,10 +113,7 @@ impl Transform for ScreenedEdit {
     fn plan(&self, text: &Text<'_>, version: &Version) -> Result<TextEdit> {
         let edit = self.transform.plan(text, version)?;
         let splices = edit.splices.as_slice();
-        // A gutter of one row is told only beside the text it was taken from.
-        let suspicious = splices
-            .iter()
-            .any(|splice| !new_traces(text.body(), &splice.replacement).is_empty());
+        let suspicious = splices.iter().any(|splice| may_carry(&splice.replacement));
         if !suspicious {
             return Ok(edit);
         }
@@ -135,9 +132,11 @@ fn refusal(found: FoundTrace) -> FsError {
         ErrorCode::InvalidArgument,
         format!(
             "line {} of the new content is {} and no content of a file; give the text itself, \
-             in full",
+             in full. No argument lets it in; the operator can, with `{} = \"allow\"` in [content] \
+             of the configuration",
             found.line,
-            found.trace.describe()
+            found.trace.describe(),
+            found.trace
         ),
     )
     .with_details(|details| details.lines = Some(vec![found.line]))

@@ -370,7 +370,9 @@ async fn t5_a_long_line_is_cut_on_a_character_with_the_bytes_left_out(stage: Sta
         ensure_eq!(text.chars().count(), 2000);
         ensure_eq!(*text, character.repeat(2000));
         ensure_eq!(read.structured["partial"], json!(true));
-        read.says(&format!("{omitted} bytes"))?.says("2: short\n")?;
+        let noun = if omitted == 1 { "byte" } else { "bytes" };
+        read.says(&format!("[{omitted} {noun} of"))?
+            .says("2: short\n")?;
     }
     for count in [1999, 2000] {
         scene

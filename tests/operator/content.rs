@@ -11,6 +11,7 @@ use crate::support::{Checked, Stage, Verdict, ensure, ensure_eq};
 decided! { screened:
     what_read_and_view_add_is_not_written,
     a_line_that_stands_for_others_is_not_written,
+    one_row_of_what_was_shown_is_not_written_and_a_number_is,
     what_a_file_held_before_never_blocks,
     the_operator_lets_in_what_the_operator_likes,
 }
@@ -66,6 +67,52 @@ async fn what_read_and_view_add_is_not_written(stage: Stage, decide: Decide) -> 
         .fails(InvalidArgument)?;
     scene.lacks("new.txt").await?;
     scene.holds("a.txt", text).await
+}
+
+async fn one_row_of_what_was_shown_is_not_written_and_a_number_is(
+    stage: Stage,
+    decide: Decide,
+) -> Verdict {
+    let scene = scene(stage, decide, Screen::default()).await;
+    let text = "fn main() {\n    let x = 1;\n\n    run(x);\n}\n";
+    scene.put("a.rs", text).await;
+    let hand = scene.s1();
+    for (offset, limit) in [(1, 1), (2, 1), (1, 2), (2, 3), (5, 1)] {
+        let read = hand.read_from("a.rs", offset, limit).await.ok()?;
+        let view = hand.view_rows("a.rs", offset as i64, (offset + limit - 1) as i64);
+        for shown in [read, view.await.ok()?] {
+            let rows: Vec<&str> = shown.text.lines().skip(1).take(limit as usize).collect();
+            let rows = rows.join("\n");
+            for result in [
+                hand.write("a.rs", &rows).await,
+                hand.write("a.rs", &format!("{text}{rows}\n")).await,
+                hand.edit("a.rs", "    run(x);", &rows).await,
+                hand.edit("a.rs", "    run(x);\n", &format!("{rows}\n    run(x);\n"))
+                    .await,
+                hand.insert("a.rs", 3, &rows).await,
+            ] {
+                let refused = result
+                    .fails(InvalidArgument)
+                    .map_err(|why| format!("{why}\n{rows}"))?;
+                // The model can do nothing about it, and the operator can.
+                let refused = refused.says("line numbers")?.says("`gutter = \"allow\"`")?;
+                refused.says("No argument lets it in")?;
+            }
+        }
+    }
+    scene.holds("a.rs", text).await?;
+    scene.put("codes.yaml", "codes:\n  200: OK\n").await;
+    hand.read("codes.yaml").await.ok()?;
+    let keys = "200: OK\n201: Created\n202: Accepted\n203: Partial\n";
+    hand.edit("codes.yaml", "codes:\n", &format!("{keys}codes:\n"))
+        .await
+        .ok()?;
+    hand.write("codes.yaml", keys).await.ok()?;
+    hand.write("new.yaml", keys).await.ok()?;
+    hand.insert("a.rs", 0, "1: one\n2: two\n3: three")
+        .await
+        .ok()?;
+    Ok(())
 }
 
 async fn a_line_that_stands_for_others_is_not_written(stage: Stage, decide: Decide) -> Verdict {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use seamfs_core::gate::GateFacts;
 use seamfs_core::options::Purpose;
-use seamfs_core::text::{Endings, LineEnding, Text};
+use seamfs_core::text::{Endings, LineEnding, Text, counted};
 use seamfs_core::{Result, Target, Version, WriteOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -136,14 +136,9 @@ pub(crate) fn confirmation(target: &Target, outcome: &WriteOutcome, bytes: &[u8]
     format!(
         "{verb} {} ({}, {}).",
         target.display(),
-        counted(line_count(bytes), "line"),
-        counted(bytes.len(), "byte")
+        counted(line_count(bytes) as u64, "line"),
+        counted(bytes.len() as u64, "byte")
     )
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 pub(crate) fn presentation(target: &Target, outcome: &WriteOutcome, bytes: &[u8]) -> Presentation {
@@ -196,8 +191,8 @@ fn shrink_note(before: &Text<'_>, after: &Text<'_>) -> Option<String> {
     let (old, new) = (line_count(before.bytes()), line_count(after.bytes()));
     (old >= SOME_SIZE && new < old / 2).then(|| {
         format!(
-            "large shrink: {old} lines became {new}, {} bytes became {}; the version before was {}",
-            before.bytes().len(),
+            "large shrink: {old} lines became {new}, {} became {}; the version before was {}",
+            counted(before.bytes().len() as u64, "byte"),
             after.bytes().len(),
             Version::of(before.bytes())
         )

@@ -7,6 +7,7 @@ use memchr::{memchr, memchr_iter};
 use serde::{Deserialize, Serialize};
 
 use super::decode::BOM;
+use super::quote::counted;
 
 /// How a line of a text file ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -197,7 +198,8 @@ impl Line {
 
 /// Returns the marker that follows a line of which `omitted_bytes` are not shown.
 pub fn cut_marker(omitted_bytes: u64) -> String {
-    format!(" … [{omitted_bytes} bytes of this line not shown]")
+    let omitted = counted(omitted_bytes, "byte");
+    format!(" … [{omitted} of this line not shown]")
 }
 
 /// The lines a [`WindowScanner`] found, and what it learned of the whole file.

@@ -37,8 +37,8 @@ pub use lines::{
 };
 pub use matcher::{Occurrences, Pattern};
 pub use outline::{Outline, Outliner};
-pub use quote::{quote, visible};
+pub use quote::{counted, push_printable, quote, visible};
 pub use replace::{ReplaceError, Replacement, plan_replace};
 pub use span::Span;
 pub use splice::{BadSplices, Segment, Splice, Splices};
-pub use trace::{FoundTrace, Trace, new_traces, traces};
+pub use trace::{FoundTrace, Trace, may_carry, new_traces, traces};

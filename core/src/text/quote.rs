@@ -46,6 +46,12 @@ pub fn visible(piece: &str, max_chars: usize) -> String {
     out
 }
 
+/// Returns a number and its noun, which takes an `s` unless there is one: `1 byte`, `2 bytes`.
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 /// Cuts a text to at most `max_bytes` on a character boundary.
 pub fn truncate(text: &str, max_bytes: usize) -> &str {
     let mut end = max_bytes.min(text.len());
@@ -68,8 +74,9 @@ fn write_capped(
     characters.as_str().len()
 }
 
-/// Controls and characters that only steer layout would hide or reorder the message.
-fn push_printable(out: &mut String, character: char) {
+/// Appends a character of somebody else's text to a message; controls, and characters that only
+/// steer layout and would hide or reorder the message, are escaped.
+pub fn push_printable(out: &mut String, character: char) {
     let steers_layout = matches!(
         character,
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
@@ -84,7 +91,8 @@ fn push_printable(out: &mut String, character: char) {
 
 fn push_omitted(out: &mut String, omitted: usize) {
     if omitted > 0 {
-        let _ = write!(out, "… [{omitted} bytes more]");
+        let omitted = counted(omitted as u64, "byte");
+        let _ = write!(out, "… [{omitted} more]");
     }
 }
 

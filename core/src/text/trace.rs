@@ -71,9 +71,23 @@ pub struct FoundTrace {
     pub trace: Trace,
 }
 
+impl FoundTrace {
+    fn at(index: usize, trace: Trace) -> Self {
+        let line = index as u64 + 1;
+        Self { line, trace }
+    }
+}
+
 /// Returns every trace in a text, in the order of its lines; at most one a line.
 pub fn traces(text: &str) -> Vec<FoundTrace> {
     new_traces("", text)
+}
+
+/// Returns whether any line of a text may be a trace, whatever text was there before it.
+///
+/// Nearly every text has no such line, and then the one before it need not be looked at.
+pub fn may_carry(text: &str) -> bool {
+    lines(text).any(|line| trace_of(line).is_some() || Row::parse(0, line).is_some())
 }
 
 /// Returns the traces in a text that were not in the one before it, in the order of its lines.
@@ -81,22 +95,11 @@ pub fn traces(text: &str) -> Vec<FoundTrace> {
 /// A line counts as often as it occurs: a second copy of a trace that the file has is new, and
 /// whatever was there before, wherever it moved, is not.
 pub fn new_traces(before: &str, after: &str) -> Vec<FoundTrace> {
-    let lines: Vec<&str> = lines(after).collect();
-    let gutter = gutter(&lines, before);
-    let carrying = lines.iter().enumerate().filter_map(|(index, line)| {
-        let trace = trace_of(line).or_else(|| {
-            let numbered = gutter.get(index).copied().unwrap_or_default();
-            numbered.then_some(Trace::Gutter)
-        })?;
-        Some((index, *line, trace))
-    });
-    let mut carrying = carrying.peekable();
-    // Nearly every text carries none, and then the one before it need not be looked at.
-    if carrying.peek().is_none() {
+    if !may_carry(after) {
         return Vec::new();
     }
     let mut known = HashMap::<&str, usize>::new();
-    for line in self::lines(before) {
+    for line in lines(before) {
         *known.entry(line).or_default() += 1;
     }
     let mut is_new = |line: &str| match known.get_mut(line) {
@@ -106,13 +109,18 @@ pub fn new_traces(before: &str, after: &str) -> Vec<FoundTrace> {
         }
         _ => true,
     };
-    carrying
-        .filter(|(_, line, _)| is_new(line))
-        .map(|(index, _, trace)| FoundTrace {
-            line: index as u64 + 1,
-            trace,
-        })
-        .collect()
+    let (mut found, mut rows) = (Vec::new(), Vec::new());
+    for (index, line) in lines(after).enumerate() {
+        match (trace_of(line), Row::parse(index, line)) {
+            (None, None) => {}
+            _ if !is_new(line) => {}
+            (Some(trace), _) => found.push(FoundTrace::at(index, trace)),
+            (None, Some(row)) => rows.push(row),
+        }
+    }
+    found.extend(gutter(&rows, before));
+    found.sort_by_key(|found| found.line);
+    found
 }
 
 /// Splits on LF; a CR before it is no part of the line.
@@ -181,7 +189,8 @@ fn is_clipping(line: &str) -> bool {
 
 /// Returns whether a line ends as [`super::cut_marker`] ends one that is too long to be shown.
 fn ends_cut(line: &str) -> bool {
-    line.strip_suffix(" bytes of this line not shown]")
+    line.strip_suffix(" of this line not shown]")
+        .and_then(|rest| rest.strip_suffix(" bytes").or(rest.strip_suffix(" byte")))
         .and_then(|rest| rest.rsplit_once(" … ["))
         .is_some_and(|(_, number)| is_number(number))
 }
@@ -272,7 +281,7 @@ fn is_rest(phrase: &str, dotted: bool) -> bool {
 }
 
 /// How a row begins with its number.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbered {
     /// `12: text`, as `read` shows it.
     Read,
@@ -280,64 +289,114 @@ enum Numbered {
     View,
 }
 
-/// Tells for each line whether it is of a gutter; nothing when no line begins with a number.
-///
-/// A row with a number may well be content, such as a list. It is of a gutter when its text is
-/// what the file before had at that line, or when it is one of several rows that count up by one:
-/// three as `read` shows them, two in the columns of `view`.
-fn gutter(lines: &[&str], before: &str) -> Vec<bool> {
-    if !lines.iter().any(|line| row(line).is_some()) {
-        return Vec::new();
-    }
-    let numbered: Vec<Option<(u64, Numbered, &str)>> = lines.iter().map(|line| row(line)).collect();
-    let mut of = vec![false; lines.len()];
-    let old: Vec<&str> = self::lines(before).collect();
-    let mut start = 0;
-    while start < lines.len() {
-        let Some((first, form, _)) = numbered[start] else {
-            start += 1;
-            continue;
-        };
-        let length = (0..)
-            .take_while(|step| {
-                let expected = first.checked_add(*step as u64);
-                numbered.get(start + step).is_some_and(|row| {
-                    row.is_some_and(|(number, other, _)| Some(number) == expected && other == form)
-                })
-            })
-            .count();
-        let several = length >= if form == Numbered::Read { 3 } else { 2 };
-        for index in start..start + length {
-            let proven = numbered[index].is_some_and(|(number, _, text)| {
-                let at = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
-                let had = at.and_then(|at| old.get(at));
-                !text.trim().is_empty() && had == Some(&text)
-            });
-            of[index] = several || proven;
-        }
-        start += length.max(1);
-    }
-    of
+/// A line that begins with a number as rows of tools do.
+#[derive(Clone, Copy, Debug)]
+struct Row<'a> {
+    /// Which line of the text it is, from 0.
+    index: usize,
+    number: u64,
+    form: Numbered,
+    text: &'a str,
+    /// Where the text begins in the line; none where a bare `12:` has none.
+    start: Option<usize>,
 }
 
-fn row(line: &str) -> Option<(u64, Numbered, &str)> {
-    let digits = line.trim_start_matches(' ');
-    let indent = line.len() - digits.len();
-    let end = digits.bytes().take_while(u8::is_ascii_digit).count();
-    // No row begins with a zero: neither the first line nor any padding is one.
-    let number = digits[..end]
-        .parse()
-        .ok()
-        .filter(|_| !digits.starts_with('0'))?;
-    let rest = &digits[end..];
-    if indent == 0
-        && let Some(text) = rest.strip_prefix(": ").or((rest == ":").then_some(""))
-    {
-        return Some((number, Numbered::Read, text));
+/// Finds the rows of a gutter among new lines that begin with a number.
+///
+/// Such a line may well be content: a list, or keys that are numbers. It is of a gutter when its
+/// text is what the file before has at the line of that number. Where that does not tell, a run
+/// of rows that count up by one is a gutter when it has a form that content has not.
+fn gutter(rows: &[Row<'_>], before: &str) -> Vec<FoundTrace> {
+    if rows.is_empty() {
+        return Vec::new();
     }
-    let wide = indent + end == 6 || indent == 0 && end > 6;
-    let text = rest.strip_prefix("  ")?;
-    wide.then_some((number, Numbered::View, text))
+    let old: Vec<&str> = lines(before).collect();
+    let mut found = Vec::new();
+    for run in rows.chunk_by(Row::is_before) {
+        let formatted = is_formatted(run);
+        let of = run.iter().filter(|row| formatted || row.is_of(&old));
+        found.extend(of.map(|row| FoundTrace::at(row.index, Trace::Gutter)));
+    }
+    found
+}
+
+/// Returns whether rows in a run are formatted as tools do and authors do not.
+///
+/// The columns of `view` are such a form. Rows of `read` look like keys and values, but then all
+/// values begin in one column, or all right behind their keys: a text that is indented here and
+/// there does neither. Nor does an author leave a blank behind a key without a value.
+fn is_formatted(run: &[Row<'_>]) -> bool {
+    if run.iter().all(|row| row.form == Numbered::View) {
+        return run.len() >= 2;
+    }
+    if run.len() < 3 {
+        return false;
+    }
+    let is_bare = |row: &Row<'_>| row.text.is_empty() && row.start.is_some();
+    let differ = |place: fn(&Row<'_>) -> Option<usize>| {
+        let mut places = run.iter().filter_map(place);
+        let first = places.next();
+        places.any(|place| Some(place) != first)
+    };
+    run.iter().any(is_bare) || differ(|row| row.indent()) && differ(|row| row.column())
+}
+
+impl<'a> Row<'a> {
+    fn parse(index: usize, line: &'a str) -> Option<Self> {
+        let digits = line.trim_start_matches(' ');
+        let padding = line.len() - digits.len();
+        let end = digits.bytes().take_while(u8::is_ascii_digit).count();
+        // No row begins with a zero: neither the first line nor any padding is one.
+        let number = digits[..end]
+            .parse()
+            .ok()
+            .filter(|_| !digits.starts_with('0'))?;
+        let rest = &digits[end..];
+        let row = |form, text: &'a str, start| Self {
+            index,
+            number,
+            form,
+            text,
+            start,
+        };
+        let start = line.len() - rest.len() + 2;
+        if padding == 0
+            && let Some(text) = rest.strip_prefix(": ")
+        {
+            return Some(row(Numbered::Read, text, Some(start)));
+        }
+        if padding == 0 && rest == ":" {
+            return Some(row(Numbered::Read, "", None));
+        }
+        let wide = padding + end == 6 || padding == 0 && end > 6;
+        let text = rest.strip_prefix("  ")?;
+        wide.then(|| row(Numbered::View, text, Some(start)))
+    }
+
+    /// Returns whether another row goes on where this one ends.
+    fn is_before(&self, next: &Self) -> bool {
+        self.index + 1 == next.index
+            && self.number.checked_add(1) == Some(next.number)
+            && self.form == next.form
+    }
+
+    /// Returns whether this is what the row of that number shows of a text.
+    fn is_of(&self, lines: &[&str]) -> bool {
+        let index = usize::try_from(self.number - 1).ok();
+        let line = index.and_then(|index| lines.get(index));
+        !self.text.trim().is_empty() && line == Some(&self.text)
+    }
+
+    /// Returns how far the text is indented, unless there is none.
+    fn indent(&self) -> Option<usize> {
+        let text = self.text.trim_start();
+        (!text.is_empty()).then(|| self.text.len() - text.len())
+    }
+
+    /// Returns where in the line the text begins, unless there is none.
+    fn column(&self) -> Option<usize> {
+        Some(self.start? + self.indent()?)
+    }
 }
 
 #[cfg(test)]
@@ -420,8 +479,9 @@ mod tests {
 
     #[test]
     fn a_gutter_is_several_rows_or_one_that_the_file_had() {
-        assert_eq!(kinds("7: a\n8: b\n9: c\n"), [Trace::Gutter; 3]);
-        assert_eq!(kinds("7: a\n8: b\n"), []);
+        assert_eq!(kinds("7: a\n8:   b\n9: c\n"), [Trace::Gutter; 3]);
+        assert_eq!(kinds("7: a\n8: \n9: c\n"), [Trace::Gutter; 3]);
+        assert_eq!(kinds("7: a\n8:   b\n"), []);
         assert_eq!(kinds("     7  a\n     8  b\n"), [Trace::Gutter; 2]);
         assert_eq!(kinds("1: a\n3: b\n5: c\n"), []);
         let found = new_traces("one\ntwo\n", "one\n2: two\n");
@@ -430,6 +490,29 @@ mod tests {
             trace: Trace::Gutter,
         };
         assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn keys_that_are_numbers_are_content() {
+        for text in [
+            "7: a\n8: b\n9: c\n",
+            "200: OK\n201: Created\n202: Accepted\n",
+            "8: August\n9: September\n10: October\n11: November\n",
+            "8:  August\n9:  September\n10: October\n",
+            "1:\n2:\n3:\n",
+            "1:\n  a: b\n2:\n  a: c\n3:\n  a: d\n",
+            "  1: {},\n  2: {},\n  3: {}\n",
+        ] {
+            assert_eq!(kinds(text), [], "{text}");
+            let before = "months:\n  - a\n  - b\n\nzero: 0\n";
+            assert_eq!(new_traces(before, &format!("{before}{text}")), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_that_were_there_make_no_gutter_of_the_next_one() {
+        let before = "1: a\n2: \n3:   b\n";
+        assert_eq!(new_traces(before, &format!("{before}4: c\n")), []);
     }
 
     #[test]
@@ -484,6 +567,61 @@ mod tests {
             after.insert(at, "# ... rest of file unchanged ...".to_owned());
             let found = new_traces(&before, &after.join("\n"));
             prop_assert_eq!(found, vec![FoundTrace { line: at as u64 + 1, trace: Trace::Elision }]);
+        }
+
+        #[test]
+        fn numbers_that_no_tool_put_there_are_content(
+            before in prop::collection::vec("[x-z ]{0,6}", 0..12),
+            first in 1u64..2000,
+            values in prop::collection::vec("[a-w][a-w ]{0,5}", 0..12),
+            blanks in 0usize..4,
+            in_one_column in any::<bool>(),
+            view in any::<bool>(),
+        ) {
+            let width = (first + 12).to_string().len() + 1 + blanks;
+            let rows = values.iter().zip(first..).map(|(value, number)| {
+                let blanks = " ".repeat(blanks);
+                match (view, in_one_column) {
+                    // One column short of, or one beyond, that of `view`.
+                    (true, narrow) => format!("{number:>0$}  {value}", if narrow { 5 } else { 7 }),
+                    (false, true) => format!("{:<width$} {value}", format!("{number}:")),
+                    (false, false) => format!("{number}: {blanks}{value}"),
+                }
+            });
+            let rows: Vec<String> = rows.collect();
+            let after = [before.clone(), rows].concat().join("\n");
+            prop_assert_eq!(new_traces(&before.join("\n"), &after), vec![]);
+            prop_assert_eq!(traces(&after), vec![]);
+        }
+
+        #[test]
+        fn any_window_that_is_pasted_is_found(
+            lines in prop::collection::vec("[ a-c{}:0-9]{0,8}", 1..30),
+            from in any::<prop::sample::Index>(),
+            length in 1usize..30,
+            at in any::<prop::sample::Index>(),
+            replacing in any::<bool>(),
+            view in any::<bool>(),
+        ) {
+            let from = from.index(lines.len());
+            let to = (from + length).min(lines.len());
+            let window: Vec<String> = (from..to)
+                .map(|index| match view {
+                    true => format!("{:>6}  {}", index + 1, lines[index]),
+                    false => format!("{}: {}", index + 1, lines[index]),
+                })
+                .collect();
+            // Blank rows alone say nothing, and a row that the file has is no new one.
+            let tells = |index: usize| !lines[index].trim().is_empty();
+            prop_assume!((from..to).any(tells));
+            prop_assume!(!window.iter().any(|row| lines.contains(row)));
+            let at = at.index(lines.len());
+            let mut after = lines.clone();
+            after.splice(at..at + usize::from(replacing), window);
+            let found = new_traces(&lines.join("\n"), &after.join("\n"));
+            prop_assert!(!found.is_empty());
+            prop_assert!(found.iter().all(|found| found.trace == Trace::Gutter));
+            prop_assert!(may_carry(&after.join("\n")));
         }
 
         #[test]
