@@ -187,6 +187,22 @@ pub fn not_found() -> FsError {
     FsError::new(ErrorCode::NotFound, "no such file")
 }
 
+/// Makes the error of a mutation through a link that leads nowhere.
+pub fn dangling_link() -> FsError {
+    FsError::new(
+        ErrorCode::NotRegularFile,
+        "this is a link that leads to no file within the workspace",
+    )
+}
+
+/// Makes the error of a path through something that is no folder.
+pub fn through_no_folder() -> FsError {
+    FsError::new(
+        ErrorCode::NotDirectory,
+        "the path leads through something that is not a folder",
+    )
+}
+
 /// Makes the error of a guard for absence that met something.
 pub fn already_exists() -> FsError {
     FsError::new(ErrorCode::AlreadyExists, "something is there already")

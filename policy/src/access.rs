@@ -9,6 +9,7 @@ use std::fmt;
 use dashmap::DashMap;
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 use seamfs_core::{ErrorCode, FsError, Result};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The most folders and files whose standing is remembered.
 const MOST_REMEMBERED: usize = 4096;
@@ -32,8 +33,8 @@ impl Access {
     const GIVEN: [Self; 3] = [Self::Hidden, Self::Denied, Self::ReadOnly];
 
     /// The bit of a list's pattern that gives this standing, or that takes a path out of it.
-    const fn bit(self, list: List, exception: bool) -> u16 {
-        1 << (4 * self as u16 + 2 * list as u16 + exception as u16)
+    const fn bit(self, list: List, exception: bool) -> u32 {
+        1 << (6 * self as u32 + 2 * list as u32 + exception as u32)
     }
 }
 
@@ -42,10 +43,12 @@ impl Access {
 enum List {
     Operator,
     Preset,
+    /// Single paths that are kept whatever the others say.
+    Kept,
 }
 
 impl List {
-    const ALL: [Self; 2] = [Self::Operator, Self::Preset];
+    const ALL: [Self; 3] = [Self::Operator, Self::Preset, Self::Kept];
 }
 
 /// A compiled set of path patterns; deciding is the same whatever the number of patterns.
@@ -56,9 +59,9 @@ impl List {
 /// front takes paths out of the patterns of the same standing, in whatever order they come, and
 /// never out of the preset's or the other way round. Where several standings apply the most closed one holds.
 ///
-/// Letters are compared without regard to case, on every backend: a folder may ignore case
-/// without saying so (a network share, a case-folding or FAT file system), and a fence that a
-/// capital letter opens is none.
+/// Letters are compared without regard to case and to how accents are composed, on every backend:
+/// a folder may ignore either without saying so (a network share, a case-folding or FAT file
+/// system), and a fence that a capital letter opens is none.
 ///
 /// ```
 /// use seamfs_policy::{Access, PathRules};
@@ -75,8 +78,8 @@ impl List {
 /// ```
 pub struct PathRules {
     set: GlobSet,
-    bits: Vec<u16>,
-    remembered: DashMap<Box<str>, u16>,
+    source: PathRulesBuilder,
+    remembered: DashMap<Box<str>, u32>,
 }
 
 impl PathRules {
@@ -87,11 +90,11 @@ impl PathRules {
 
     /// Returns what is allowed at a path beneath the root, spelled without a leading slash.
     pub fn access(&self, path: &str) -> Access {
-        if self.bits.is_empty() || path.is_empty() {
+        if self.is_empty() || path.is_empty() {
             return Access::Full;
         }
         let bits = self.bits_of(&folded(path));
-        let has = |bit: u16| bits & bit != 0;
+        let has = |bit: u32| bits & bit != 0;
         let given = |access: &Access| {
             List::ALL
                 .into_iter()
@@ -102,16 +105,61 @@ impl PathRules {
 
     /// Returns how many patterns there are.
     pub fn len(&self) -> usize {
-        self.bits.len()
+        self.source.bits.len()
     }
 
     /// Returns whether there are none, so that nothing is restricted.
     pub fn is_empty(&self) -> bool {
-        self.bits.is_empty()
+        self.source.bits.is_empty()
+    }
+
+    /// Returns whether there is any pattern of the operator's or of the preset.
+    pub fn restricts(&self) -> bool {
+        self.len() > self.source.kept
+    }
+
+    /// Returns the builder that these rules came from, to add to it.
+    pub fn into_builder(self) -> PathRulesBuilder {
+        self.source
+    }
+
+    /// Checks that no pattern spells the root of the storage, beneath which all patterns begin.
+    ///
+    /// The root is an absolute path of the host's. A pattern that repeats it would match nothing,
+    /// and what was to be closed would be open.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` naming the pattern and its relative form.
+    pub fn check_beneath(&self, root: &str) -> Result<()> {
+        let root = folded(root.trim_matches('/'));
+        if root.is_empty() {
+            return Ok(());
+        }
+        for pattern in &self.source.anchored {
+            let bare = pattern.trim_start_matches(['!', '/']);
+            let rest = folded(bare);
+            let Some(rest) = rest.strip_prefix(&root) else {
+                continue;
+            };
+            if !rest.is_empty() && !rest.starts_with('/') {
+                continue;
+            }
+            let steps = root.split('/').count();
+            let relative: Vec<&str> = bare.split('/').skip(steps).collect();
+            let relative = match relative.concat().is_empty() {
+                true => "*".to_owned(),
+                false => format!("/{}", relative.join("/")),
+            };
+            return Err(malformed(
+                pattern,
+                &format!("patterns begin at the workspace's root; write {relative:?}"),
+            ));
+        }
+        Ok(())
     }
 
     /// Collects the bits of the patterns that match a path or a folder above it.
-    fn bits_of(&self, path: &str) -> u16 {
+    fn bits_of(&self, path: &str) -> u32 {
         if let Some(bits) = self.remembered.get(path) {
             return *bits;
         }
@@ -119,7 +167,7 @@ impl PathRules {
         let matched = self.set.matches_candidate(&Candidate::new(path));
         let bits = matched
             .into_iter()
-            .fold(above, |bits, index| bits | self.bits[index]);
+            .fold(above, |bits, index| bits | self.source.bits[index]);
         if self.remembered.len() >= MOST_REMEMBERED {
             self.remembered.clear();
         }
@@ -132,7 +180,7 @@ impl PathRules {
 impl fmt::Debug for PathRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PathRules")
-            .field("patterns", &self.bits.len())
+            .field("patterns", &self.len())
             .finish_non_exhaustive()
     }
 }
@@ -141,7 +189,11 @@ impl fmt::Debug for PathRules {
 #[derive(Clone, Debug, Default)]
 pub struct PathRulesBuilder {
     globs: Vec<Glob>,
-    bits: Vec<u16>,
+    bits: Vec<u32>,
+    /// The operator's patterns that begin with a slash, as they were written.
+    anchored: Vec<String>,
+    /// How many patterns keep single paths.
+    kept: usize,
 }
 
 impl PathRulesBuilder {
@@ -170,6 +222,9 @@ impl PathRulesBuilder {
                 None => (false, text),
             };
             let glob = compile(rest).map_err(|why| malformed(text, &why))?;
+            if rest.starts_with('/') {
+                self.anchored.push(text.to_owned());
+            }
             if access != Access::Full {
                 self.globs.push(glob);
                 self.bits.push(access.bit(list, exception));
@@ -178,11 +233,23 @@ impl PathRulesBuilder {
         Ok(self)
     }
 
+    /// Keeps one path beneath the root read-only, which no exception of the other patterns undoes.
+    ///
+    /// # Errors
+    /// `FS_INVALID_ARGUMENT` for text that is no such path.
+    pub fn keep(mut self, path: &str) -> Result<Self> {
+        let pattern = format!("/{}", globset::escape(path));
+        self = self.add_to(List::Kept, Access::ReadOnly, [pattern])?;
+        self.anchored.pop();
+        self.kept += 1;
+        Ok(self)
+    }
+
     /// Gives a standing to files that usually hold secrets: `.env`, private keys, and the
     /// credentials that common tools keep.
     #[must_use]
     pub fn secrets(self, access: Access) -> Self {
-        self.add_to(List::Preset, access, secrets::PATTERNS)
+        self.add_to(List::Preset, access, secrets::patterns())
             .expect("the preset's patterns are well formed")
     }
 
@@ -192,8 +259,8 @@ impl PathRulesBuilder {
     /// `FS_INVALID_ARGUMENT` when together they are too large to be compiled.
     pub fn build(self) -> Result<PathRules> {
         let mut set = GlobSet::builder();
-        for glob in self.globs {
-            set.add(glob);
+        for glob in &self.globs {
+            set.add(glob.clone());
         }
         let set = set.build().map_err(|error| {
             FsError::new(
@@ -203,7 +270,7 @@ impl PathRulesBuilder {
         })?;
         Ok(PathRules {
             set,
-            bits: self.bits,
+            source: self,
             remembered: DashMap::new(),
         })
     }
@@ -230,15 +297,20 @@ fn compile(pattern: &str) -> Result<Glob, String> {
     GlobBuilder::new(&text)
         .literal_separator(true)
         .backslash_escape(true)
+        .empty_alternates(true)
         .build()
         .map_err(|error| error.kind().to_string())
 }
 
-/// Folds case letter by letter, whatever stands beside a letter: a sigma is one at the end of a
-/// word too.
+/// Folds case letter by letter, whatever stands beside a letter (a sigma is one at the end of a
+/// word too), and composes accents, which file systems store in either way.
 fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let one = |letter| if letter == 'ς' { 'σ' } else { letter };
-    text.chars().flat_map(char::to_lowercase).map(one).collect()
+    let lower = text.nfd().flat_map(char::to_lowercase).map(one);
+    lower.nfc().collect()
 }
 
 fn malformed(pattern: &str, why: &str) -> FsError {
@@ -337,30 +409,120 @@ mod tests {
             ".env",
             "app/.env.production",
             ".ENV",
+            ".env~",
+            ".env.bak",
+            "..env.swp",
+            "prod.env",
+            "deploy/staging.env.old",
+            ".envrc",
+            ".envrc.local",
             "id_rsa",
+            "id_rsa_work",
+            "id_ed25519.old",
             "home/.ssh/config",
             "certs/server.key",
+            "server.pem.bak",
+            "server.pem.orig",
+            "server.pem~",
             ".aws/credentials",
             "x/.docker/config.json",
             ".netrc",
+            ".netrc.save",
+            ".pgpass",
             ".git-credentials",
             "terraform.tfstate",
+            "terraform.tfstate.backup",
+            "prod.tfvars",
+            "home/.kube/config",
+            "home/.kube/config.bak",
+            "kubeconfig",
             "keys/service-account-prod.json",
+            "keys/prod-service_account.json",
+            "vault.kdbx",
+            "secrets.yaml",
         ] {
             assert_eq!(rules.access(path), Access::Hidden, "{path}");
         }
         for path in [
             ".env.example",
             "a/.env.sample",
+            ".env.template",
+            ".env.production.example",
+            "prod.env.example",
+            "example.env",
+            "sample.env",
+            ".envrc.example",
+            "example.tfvars",
             "env",
             "src/environment.rs",
+            "vite-env.d.ts",
             "id_rsa.pub",
+            "id_ed25519_work.pub",
             "keys.md",
             "docker/config.json",
             "src/credentials.rs",
+            "src/service_account.rs",
+            "pkg/kubeconfig.go",
+            "main.tf",
         ] {
             assert_eq!(rules.access(path), Access::Full, "{path}");
         }
+    }
+
+    #[test]
+    fn accents_are_one_however_they_are_composed() {
+        let composed = "caf\u{e9}/\u{c5}ngstr\u{f6}m*";
+        let decomposed = "cafe\u{301}/A\u{30a}ngstro\u{308}m*";
+        for pattern in [composed, decomposed] {
+            let rules = rules(Access::Hidden, &[pattern]);
+            for path in [
+                "caf\u{e9}/\u{e5}ngstr\u{f6}m.txt",
+                "cafe\u{301}/a\u{30a}ngstro\u{308}m",
+                "CAFE\u{301}/A\u{30a}NGSTRO\u{308}M",
+                // The sign for the unit is the letter.
+                "caf\u{e9}/\u{212b}ngstr\u{f6}m",
+            ] {
+                assert_eq!(rules.access(path), Access::Hidden, "{pattern} {path}");
+            }
+            assert_eq!(rules.access("cafe/angstrom"), Access::Full, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_kept_path_is_read_only_whatever_else_is_said() {
+        let builder = PathRules::builder().add(Access::ReadOnly, ["!*.toml", "!conf"]);
+        let rules = builder
+            .and_then(|rules| rules.keep("conf/sea[mf]s.toml"))
+            .and_then(PathRulesBuilder::build)
+            .unwrap();
+        assert_eq!(rules.access("conf/sea[mf]s.toml"), Access::ReadOnly);
+        assert_eq!(rules.access("CONF/Sea[mf]s.toml"), Access::ReadOnly);
+        assert_eq!(rules.access("conf/seams.toml"), Access::Full);
+        assert!(rules.restricts());
+        let alone = PathRules::builder().keep("seamfs.toml").unwrap();
+        assert!(!alone.build().unwrap().restricts());
+    }
+
+    #[test]
+    fn a_pattern_that_spells_the_root_is_told_its_relative_form() {
+        let check = |pattern: &str, root: &str| {
+            let checked = rules(Access::Denied, &[pattern]).check_beneath(root);
+            checked.map_err(|error| error.message().to_owned())
+        };
+        for (pattern, relative) in [
+            ("/srv/project/infra", "\"/infra\""),
+            ("!/srv/Project/infra/*.md", "\"/infra/*.md\""),
+            ("/srv/project", "\"*\""),
+            ("/srv/project/", "\"*\""),
+        ] {
+            let message = check(pattern, "/srv/project").unwrap_err();
+            assert!(message.contains(pattern), "{message}");
+            assert!(message.ends_with(&format!("write {relative}")), "{message}");
+        }
+        for pattern in ["/srv/projects", "/srv", "srv/project/x", "/infra", "*.pem"] {
+            assert_eq!(check(pattern, "/srv/project"), Ok(()), "{pattern}");
+        }
+        assert_eq!(check("/srv", "/"), Ok(()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! more closed of the two answers holds. What is hidden is answered without asking the storage at
 //! all, so that nothing about it can show: no name, size, kind or time, whether it exists or not.
 
+mod absent;
 mod spelling;
 
 use std::fmt;
@@ -11,20 +12,19 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, future};
+use futures::{StreamExt, TryStreamExt};
 use seamfs_core::gate::{Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling};
 use seamfs_core::path::ParsedPath;
 use seamfs_core::{
     Actor, CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, Entry, ErrorCode,
     Expected, FileKind, FileSystem, FsError, ListOptions, Listing, Metadata, Namespace, Operation,
-    Purpose, ReadOptions, ReadOutcome, RemoveOptions, ResolveOptions, Result, StatOptions, Target,
-    TargetKey, TransferOptions, TransferOutcome, Transform, WriteOptions, WriteOutcome, cas,
+    Purpose, ReadOptions, ReadOutcome, RemoveOptions, ResolveOptions, Result, RootPath,
+    StatOptions, Target, TransferOptions, TransferOutcome, Transform, WriteOptions, WriteOutcome,
+    cas,
 };
 
 use crate::access::{Access, PathRules};
-
-/// What the key of a hidden target begins with; no storage has a NUL in a name.
-const HIDDEN: &str = "\0hidden/";
+use absent::Absent;
 
 /// The layer: a file system that itself keeps the path rules, whoever calls it.
 ///
@@ -104,7 +104,10 @@ impl Ruled {
                 ErrorCode::StaleVersion,
                 "nothing is there any more",
             )),
-            (Access::Hidden, _) => Err(cas::not_found()),
+            (Access::Hidden, _) => Err(match Absent::of(target) {
+                Some(absent) => absent.nothing_to_change(),
+                None => cas::not_found(),
+            }),
             _ => Err(refusal(access)),
         }
         .map_err(|error| error.at(target.display()).during(operation))
@@ -119,7 +122,11 @@ impl Ruled {
     ) -> Result<()> {
         match self.access(target, context).await? {
             Access::Full => Ok(()),
-            access => Err(refusal(access).at(target.display()).during(operation)),
+            access => {
+                let blocked = Absent::of(target).and_then(Absent::blocks_creation);
+                let error = blocked.unwrap_or_else(|| refusal(access));
+                Err(error.at(target.display()).during(operation))
+            }
         }
     }
 
@@ -159,6 +166,81 @@ impl Ruled {
         Ok(())
     }
 
+    /// Returns what a hidden path looks like that is reached by a link.
+    async fn behind_link(&self, spelled: &ParsedPath, context: &CallContext) -> Absent {
+        let Some(parent) = spelled.path.parent() else {
+            return Absent::ThroughLink;
+        };
+        match self.led_to(&parent, context).await {
+            Access::Hidden => Absent::ThroughLink,
+            _ => Absent::Link,
+        }
+    }
+
+    /// Returns what is allowed where links lead from a path.
+    async fn led_to(&self, path: &RootPath, context: &CallContext) -> Access {
+        let Ok(root) = self.root(context).await else {
+            return Access::Hidden;
+        };
+        let options = ResolveOptions {
+            context: context.clone(),
+            purpose: Purpose::Folder,
+        };
+        let shown = root.namespace.display(path);
+        match self.inner.resolve(&shown, "", options).await {
+            Ok(target) => self.paths.access(&target),
+            // What the storage says of a closed path, it says with the path's name.
+            Err(error) => {
+                let named = error.path().map(|path| self.paths.shown(path));
+                named.unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns a child of a folder as the rules let it be seen, if they do.
+    async fn listed(&self, folder: &Target, entry: Entry, context: &CallContext) -> Option<Entry> {
+        let beneath = [
+            Some(self.paths.beneath(folder)),
+            folder.spelled().map(str::to_owned),
+        ];
+        let at = |folder: &String| {
+            let path = child(folder, entry.name.as_str());
+            self.paths.rules.access(path.trim_start_matches('/'))
+        };
+        match beneath.iter().flatten().map(at).max().unwrap_or_default() {
+            Access::Hidden => None,
+            Access::Denied => Some(Entry {
+                metadata: Ok(Metadata::of(entry.kind())),
+                name: entry.name,
+            }),
+            Access::ReadOnly | Access::Full if entry.kind() == FileKind::Symlink => {
+                Some(self.listed_link(folder, entry, context).await)
+            }
+            Access::ReadOnly | Access::Full => Some(entry),
+        }
+    }
+
+    /// Returns a link as it looks: one to what is hidden leads nowhere.
+    async fn listed_link(&self, folder: &Target, entry: Entry, context: &CallContext) -> Entry {
+        let path = child(&self.paths.beneath(folder), entry.name.as_str());
+        let path = RootPath::from_components(path.split('/').filter(|name| !name.is_empty()));
+        let access = match path {
+            Ok(path) => self.led_to(&path, context).await,
+            Err(_) => Access::Full,
+        };
+        let metadata = match access {
+            Access::Hidden => entry.metadata.map(|metadata| Metadata {
+                kind: FileKind::Other,
+                ..metadata
+            }),
+            _ => entry.metadata,
+        };
+        Entry {
+            name: entry.name,
+            metadata,
+        }
+    }
+
     /// Resolves a path that no rule closes as it is spelled.
     async fn follow(
         &self,
@@ -169,7 +251,7 @@ impl Ruled {
     ) -> Result<Target> {
         let root = self.root(&options.context).await?;
         let shown = root.namespace.display(&spelled.path);
-        let purpose = options.purpose;
+        let (purpose, context) = (options.purpose, options.context.clone());
         // What the storage says of a closed path, it says with the path's name.
         let (access, resolved) = match self.inner.resolve(path, cwd, options).await {
             Ok(target) => (self.paths.access(&target), Ok(target)),
@@ -179,7 +261,10 @@ impl Ruled {
             }
         };
         match access {
-            Access::Hidden => hidden(&shown, spelled, purpose),
+            Access::Hidden => {
+                let absent = self.behind_link(spelled, &context).await;
+                absent.target(&shown, spelled, purpose)
+            }
             Access::Denied => Err(refusal(access).at(shown).during(Operation::Resolve)),
             Access::ReadOnly | Access::Full => {
                 let target = resolved?;
@@ -194,7 +279,7 @@ impl Ruled {
 
 impl Paths {
     fn access(&self, target: &Target) -> Access {
-        if target.key().as_str().starts_with(HIDDEN) {
+        if Absent::of(target).is_some() {
             return Access::Hidden;
         }
         let spelled = target.spelled().map(|path| self.rules.access(path));
@@ -219,20 +304,6 @@ impl Paths {
             _ => display.trim_start_matches('/'),
         }
     }
-}
-
-/// Makes the target of a hidden path, as that of a path where nothing is.
-fn hidden(shown: &str, spelled: &ParsedPath, purpose: Purpose) -> Result<Target> {
-    if spelled.folder && purpose != Purpose::Folder {
-        return Err(FsError::new(
-            ErrorCode::InvalidPath,
-            "a trailing slash names a folder, and there is none",
-        )
-        .at(shown)
-        .during(Operation::Resolve));
-    }
-    let key = TargetKey::new(format!("{HIDDEN}{}", spelled.path.as_str()));
-    Ok(Target::new(key, shown))
 }
 
 /// Says that a rule closes a path; a hidden one cannot be written in the same words, whether
@@ -270,7 +341,7 @@ impl fmt::Display for Ruled {
 #[deny(clippy::missing_trait_methods)]
 impl FileSystem for Ruled {
     fn capabilities(&self, target: Option<&Target>) -> Capabilities {
-        let there = target.filter(|target| !target.key().as_str().starts_with(HIDDEN));
+        let there = target.filter(|target| Absent::of(target).is_none());
         self.inner.capabilities(there)
     }
 
@@ -291,7 +362,7 @@ impl FileSystem for Ruled {
         };
         let shown = root.namespace.display(&spelled.path);
         match self.paths.rules.access(spelled.path.as_str()) {
-            Access::Hidden => hidden(&shown, &spelled, options.purpose),
+            Access::Hidden => Absent::Plain.target(&shown, &spelled, options.purpose),
             access @ Access::Denied => Err(refusal(access).at(shown).during(Operation::Resolve)),
             Access::ReadOnly | Access::Full => self.follow(path, cwd, options, &spelled).await,
         }
@@ -309,6 +380,14 @@ impl FileSystem for Ruled {
 
     async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
         match self.access(target, &options.context).await? {
+            Access::Hidden if Absent::of(target) == Some(Absent::Link) => {
+                let entry = ResolveOptions {
+                    context: options.context.clone(),
+                    purpose: Purpose::Entry,
+                };
+                let link = self.inner.resolve(target.display(), "", entry).await?;
+                self.inner.lstat(&link, options).await
+            }
             Access::Hidden => Ok(None),
             access @ Access::Denied => {
                 Err(refusal(access).at(target.display()).during(Operation::Stat))
@@ -333,30 +412,14 @@ impl FileSystem for Ruled {
             Access::ReadOnly | Access::Full => Ok(()),
         }
         .map_err(|error| error.at(target.display()).during(Operation::List))?;
+        let context = options.context.clone();
         let entries = self.inner.list(target, options).await?;
-        let paths = Arc::clone(&self.paths);
-        let folders = [
-            Some(paths.beneath(target)),
-            target.spelled().map(str::to_owned),
-        ];
-        let shown = move |entry: Entry| {
-            let at = |folder: &String| {
-                paths
-                    .rules
-                    .access(child(folder, entry.name.as_str()).trim_start_matches('/'))
-            };
-            let access = folders.iter().flatten().map(at).max().unwrap_or_default();
-            match access {
-                Access::Hidden => None,
-                Access::Denied => Some(Entry {
-                    metadata: Ok(Metadata::of(entry.kind())),
-                    name: entry.name,
-                }),
-                Access::ReadOnly | Access::Full => Some(entry),
-            }
-        };
+        let (ruled, folder) = (self.clone(), target.clone());
         Ok(entries
-            .try_filter_map(move |entry| future::ready(Ok(shown(entry))))
+            .try_filter_map(move |entry| {
+                let (ruled, folder, context) = (ruled.clone(), folder.clone(), context.clone());
+                async move { Ok(ruled.listed(&folder, entry, &context).await) }
+            })
             .boxed())
     }
 
@@ -444,14 +507,18 @@ impl Rule for RuledPaths {
             Operation::Write | Operation::Create | Operation::CreateDir
         );
         let reads = intent.operation == Operation::Copy;
+        // What looks absent behind a link is told by the file system, as a link that dangles is.
+        let linked = |target| Absent::of(target).is_some_and(|absent| absent != Absent::Plain);
         match self.paths.access(intent.target) {
+            _ if linked(intent.target) => {}
             Access::Full => {}
             Access::ReadOnly if reads => {}
             // It looks absent, and what looks absent is told by the file system.
             Access::Hidden if !creates => {}
             access => return Err(refusal(access)),
         }
-        match intent.destination.map(|to| self.paths.access(to)) {
+        let destination = intent.destination.filter(|to| !linked(to));
+        match destination.map(|to| self.paths.access(to)) {
             None | Some(Access::Full) => Ok(Ruling::Pass),
             Some(access) => Err(refusal(access)),
         }
@@ -466,6 +533,6 @@ impl Rule for RuledPaths {
     fn forget(&self, _: &Actor) {}
 
     fn describe(&self, facts: &mut GateFacts) {
-        facts.restricted = !self.paths.rules.is_empty();
+        facts.restricted = self.paths.rules.restricts();
     }
 }

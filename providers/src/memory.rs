@@ -193,7 +193,7 @@ impl FileSystem for Memory {
         let tree = self.tree();
         let folder = match tree.node(&path_of(target)).map_err(place)? {
             None => return Err(place(no_folder())),
-            Some(Node::File(_)) => return Err(place(not_directory())),
+            Some(Node::File(_)) => return Err(place(cas::through_no_folder())),
             Some(Node::Folder(folder)) => folder,
         };
         let entries: Vec<_> = folder
@@ -481,7 +481,7 @@ impl Node {
     fn as_folder(&mut self) -> Result<&mut Folder> {
         match self {
             Self::Folder(folder) => Ok(folder),
-            Self::File(_) => Err(not_directory()),
+            Self::File(_) => Err(cas::through_no_folder()),
         }
     }
 
@@ -499,7 +499,7 @@ impl Tree {
         let mut node = &self.root;
         for (depth, component) in path.components().enumerate() {
             match node {
-                Node::File(_) => return Err(not_directory().at(display_of(path, depth))),
+                Node::File(_) => return Err(cas::through_no_folder().at(display_of(path, depth))),
                 Node::Folder(folder) => match folder.children.get(component) {
                     Some(child) => node = child,
                     None => return Ok(None),
@@ -614,7 +614,7 @@ impl Tree {
             Some(Node::File(old)) if file => {
                 cas::check_guard(Some(&old.snapshot), expected).map(|()| true)
             }
-            Some(Node::File(_)) => Err(not_directory()),
+            Some(Node::File(_)) => Err(cas::through_no_folder()),
             Some(Node::Folder(_)) if file => Err(not_regular()),
             Some(Node::Folder(_)) => Err(cas::already_exists()),
         }
@@ -667,13 +667,6 @@ fn display_of(path: &RootPath, depth: usize) -> String {
 
 fn not_regular() -> FsError {
     FsError::new(ErrorCode::NotRegularFile, "this is a folder, not a file")
-}
-
-fn not_directory() -> FsError {
-    FsError::new(
-        ErrorCode::NotDirectory,
-        "the path leads through something that is not a folder",
-    )
 }
 
 fn no_folder() -> FsError {

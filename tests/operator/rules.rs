@@ -1,14 +1,23 @@
 //! Path rules: what is hidden, denied or read-only is so in every tool, and through links.
 
-use seamfs::ErrorCode::{InvalidPath, NotFound, NotObserved, SandboxDenied, StaleVersion};
-use seamfs::core::{
-    CreateDirOptions, Expected, FileKind, RemoveOptions, StatOptions, TransferOptions,
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use seamfs::ErrorCode::{
+    AlreadyExists, InvalidPath, NotDirectory, NotFound, NotObserved, NotRegularFile, SandboxDenied,
+    StaleVersion,
 };
-use seamfs::policy::{Access, PathRules};
-use seamfs::{ErrorCode, FileSystemExt, Result, ToolResult, WorkspaceBuilder};
+use seamfs::core::{
+    CreateDirOptions, Expected, FileKind, Namespace, RemoveOptions, ResolveOptions, StatOptions,
+    TransferOptions,
+};
+use seamfs::policy::{Access, PathRules, Ruled};
+use seamfs::{ErrorCode, FileSystem, FileSystemExt, Result, Target, ToolResult, WorkspaceBuilder};
 
 use super::decided;
-use crate::support::{Backend, Checked, Hand, Scene, Stage, Verdict, check, ensure, ensure_eq};
+use crate::support::{
+    Backend, Checked, Double, Hand, Hooks, Scene, Stage, Verdict, check, ensure, ensure_eq,
+};
 
 decided! { ruled:
     a_secret_is_absent_in_every_tool,
@@ -58,8 +67,30 @@ fn shown(result: &ToolResult) -> String {
     format!("{result:?}")
 }
 
-async fn closed(stage: Stage, decide: Decide, rules: PathRules) -> Scene {
-    let scene = stage.scene_with(|builder| decide(builder, rules)).await;
+/// How rules are put over a workspace.
+#[derive(Clone, Copy)]
+enum How {
+    Builder(Decide),
+    Layer(fn(Fs, PathRules) -> Fs),
+}
+
+type Fs = Arc<dyn FileSystem>;
+
+impl From<Decide> for How {
+    fn from(decide: Decide) -> Self {
+        Self::Builder(decide)
+    }
+}
+
+async fn closed(stage: Stage, how: impl Into<How>, rules: PathRules) -> Scene {
+    let scene = match how.into() {
+        How::Builder(decide) => stage.scene_with(|builder| decide(builder, rules)).await,
+        How::Layer(layer) => {
+            stage
+                .scene_over(|builder| builder, |fs| layer(fs, rules))
+                .await
+        }
+    };
     scene.put("app/.env", SECRET).await;
     scene.put("app/open.txt", "open\n").await;
     scene
@@ -315,38 +346,104 @@ async fn every_spelling_meets_the_rule(stage: Stage, decide: Decide) -> Verdict 
     Ok(())
 }
 
-/// Checks a claim about links, and that forgetting the rules breaks it.
+/// A layer that decides on a path as it is spelled and on where it leads.
+fn on_both(fs: Fs, rules: PathRules) -> Fs {
+    Arc::new(Ruled::new(fs, rules))
+}
+
+/// A double that decides on a path as it is spelled alone.
+fn on_the_spelling(fs: Fs, rules: PathRules) -> Fs {
+    on_both(Double::over(fs, ShowsSpellings), rules)
+}
+
+/// Storage that shows each target by the path that was asked for.
+#[derive(Debug)]
+struct ShowsSpellings;
+
+#[async_trait]
+impl Hooks for ShowsSpellings {
+    async fn resolve(
+        &self,
+        fs: &dyn FileSystem,
+        path: &str,
+        cwd: &str,
+        options: ResolveOptions,
+    ) -> Result<Target> {
+        let root = fs.resolve(".", "", ResolveOptions::default()).await?;
+        let target = fs.resolve(path, cwd, options).await?;
+        let namespace = Namespace::with_display_root(root.display());
+        Ok(match namespace.parse(path, cwd) {
+            Ok(spelled) => Target::new(target.key().clone(), namespace.display(&spelled.path)),
+            Err(_) => target,
+        })
+    }
+}
+
+/// A double that decides on where a path leads alone.
+fn on_where_it_leads(fs: Fs, rules: PathRules) -> Fs {
+    let storage = Arc::clone(&fs);
+    Double::over(on_both(fs, rules), FollowsFirst { storage })
+}
+
+/// A layer that asks for each path by where it leads.
+#[derive(Debug)]
+struct FollowsFirst {
+    storage: Fs,
+}
+
+#[async_trait]
+impl Hooks for FollowsFirst {
+    async fn resolve(
+        &self,
+        fs: &dyn FileSystem,
+        path: &str,
+        cwd: &str,
+        options: ResolveOptions,
+    ) -> Result<Target> {
+        let there = self.storage.resolve(path, cwd, options.clone()).await?;
+        fs.resolve(there.display(), "", options).await
+    }
+}
+
+/// Checks a claim about links, that forgetting the rules breaks it, and so does the double that
+/// looks at one side of a link.
 macro_rules! linked {
-    ($($name:ident),* $(,)?) => {$(
+    ($($name:ident: $half:ident),* $(,)?) => {$(
         mod $name {
             use super::*;
 
             #[test]
             fn holds() {
-                check(Backend::Local, |stage| super::$name(stage, ruled));
+                check(Backend::Local, |stage| super::$name(stage, How::Builder(ruled)));
+                check(Backend::Local, |stage| super::$name(stage, How::Layer(on_both)));
             }
 
             #[test]
             #[should_panic(expected = "on Local")]
             fn is_broken_by_a_workspace_that_forgets() {
-                check(Backend::Local, |stage| super::$name(stage, |builder, _| builder));
+                let forgets = How::Builder(|builder, _| builder);
+                check(Backend::Local, |stage| super::$name(stage, forgets));
+            }
+
+            #[test]
+            #[should_panic(expected = "on Local")]
+            fn is_broken_by_rules_that_see_one_side_of_a_link() {
+                check(Backend::Local, |stage| super::$name(stage, How::Layer($half)));
             }
         }
     )*};
 }
 
 linked! {
-    a_link_to_what_is_closed_is_closed_and_names_it_not,
-    a_link_that_is_closed_is_closed_whatever_it_leads_to,
-    a_diff_never_shows_what_a_link_was_turned_to,
+    a_link_to_what_is_closed_is_closed_and_names_it_not: on_the_spelling,
+    a_link_to_what_is_hidden_does_not_say_whether_it_is_there: on_the_spelling,
+    a_link_that_is_closed_is_closed_whatever_it_leads_to: on_where_it_leads,
+    a_diff_never_shows_what_a_link_was_turned_to: on_where_it_leads,
 }
 
-async fn a_link_to_what_is_closed_is_closed_and_names_it_not(
-    stage: Stage,
-    decide: Decide,
-) -> Verdict {
+async fn a_link_to_what_is_closed_is_closed_and_names_it_not(stage: Stage, how: How) -> Verdict {
     for (access, code) in [(Access::Hidden, NotFound), (Access::Denied, SandboxDenied)] {
-        let scene = closed(stage, decide, rules(access, &[".env", "vault"])).await;
+        let scene = closed(stage, how, rules(access, &[".env", "vault"])).await;
         scene.put("vault/deep/key.txt", SECRET).await;
         let link = |from: &str, to: &str| {
             std::os::unix::fs::symlink(to, scene.host_path(from)).expect("a link");
@@ -363,8 +460,12 @@ async fn a_link_to_what_is_closed_is_closed_and_names_it_not(
         ] {
             for (tool, result) in every_tool(&scene.s1(), path).await {
                 let everything = shown(&result);
-                let expected = match tool {
-                    "write" | "create" => SandboxDenied,
+                let through = path.contains('/');
+                let expected = match (access, tool) {
+                    // A link to what looks absent looks as one that dangles.
+                    (Access::Hidden, "write" | "create") if through => NotDirectory,
+                    (Access::Hidden, "write") => NotRegularFile,
+                    (Access::Hidden, "create") => AlreadyExists,
                     _ => code,
                 };
                 let refused = result.fails(expected);
@@ -380,16 +481,93 @@ async fn a_link_to_what_is_closed_is_closed_and_names_it_not(
     Ok(())
 }
 
-async fn a_link_that_is_closed_is_closed_whatever_it_leads_to(
+async fn a_link_to_what_is_hidden_does_not_say_whether_it_is_there(
     stage: Stage,
-    decide: Decide,
+    how: How,
 ) -> Verdict {
+    let scene = closed(stage, how, secrets()).await;
+    let link = |from: &str, to: &str| {
+        std::os::unix::fs::symlink(to, scene.host_path(from)).expect("a link");
+    };
+    scene.put("vault/.ssh/key.txt", SECRET).await;
+    link("one.txt", "app/.env");
+    link("two.txt", "app/.env.prod");
+    link("one", "vault/.ssh");
+    link("two", "vault/.gnupg");
+    for (one, other) in [
+        ("one.txt", "two.txt"),
+        ("one.txt/child", "two.txt/child"),
+        ("one", "two"),
+        ("one/key.txt", "two/key.txt"),
+        ("one/", "two/"),
+        ("one/none/deep", "two/none/deep"),
+    ] {
+        for read_first in [true, false] {
+            let mut there = every_tool(&scene.hand("A"), one).await;
+            let mut absent = every_tool(&scene.hand("B"), other).await;
+            if !read_first {
+                // Without a look, and the mutations in the other order.
+                there = Vec::new();
+                absent = Vec::new();
+                for (hand, path, results) in [
+                    (scene.hand("C"), one, &mut there),
+                    (scene.hand("D"), other, &mut absent),
+                ] {
+                    results.push(("create", hand.create(path, "X").await));
+                    results.push(("write", hand.write(path, "X").await));
+                    results.push(("edit", hand.edit(path, "KEY", "X").await));
+                }
+            }
+            for ((tool, there), (_, absent)) in there.into_iter().zip(absent) {
+                let absent = shown(&absent).replace("/two", "/one");
+                ensure_eq!(shown(&there), absent, "{tool} {one}");
+            }
+        }
+    }
+    let listing = scene.s1().view("").await.ok()?;
+    let kind_of = |name: &str| {
+        let mut lines = listing.text.lines().filter(|line| line.ends_with(name));
+        lines.next().and_then(|line| line.chars().next())
+    };
+    ensure!(kind_of("one.txt").is_some(), "{}", listing.text);
+    ensure_eq!(kind_of("one.txt"), kind_of("two.txt"));
+    let fs = scene.workspace.fs();
+    let root = fs.target(".").await.map_err(|e| e.to_string())?;
+    let entries = fs.list_all(&root).await.map_err(|e| e.to_string())?;
+    let links = entries
+        .iter()
+        .filter(|entry| entry.name.as_str().ends_with("o.txt"));
+    let others = entries
+        .iter()
+        .filter(|entry| entry.name.as_str() == "one.txt");
+    for entry in links.chain(others) {
+        ensure_eq!(entry.kind(), FileKind::Other, "{entry:?}");
+    }
+    for name in ["one.txt", "two.txt"] {
+        let target = fs.target(name).await.map_err(|e| e.to_string())?;
+        let seen = fs.lstat(&target, StatOptions::default()).await;
+        let kind = seen.map(|there| there.map(|there| there.kind));
+        ensure_eq!(kind.ok().flatten(), Some(FileKind::Symlink), "{name}");
+        let stat = fs.stat(&target, StatOptions::default()).await;
+        ensure!(matches!(stat, Ok(None)), "{name}: {stat:?}");
+    }
+    // Both ends of a link are looked at, so a link to what is open looks as it did.
+    link("open.txt", "app/open.txt");
+    let entries = fs.list_all(&root).await.map_err(|e| e.to_string())?;
+    let open = entries
+        .iter()
+        .find(|entry| entry.name.as_str() == "open.txt");
+    ensure_eq!(open.map(|entry| entry.kind()), Some(FileKind::Symlink));
+    Ok(())
+}
+
+async fn a_link_that_is_closed_is_closed_whatever_it_leads_to(stage: Stage, how: How) -> Verdict {
     let closed_rules = PathRules::builder()
         .add(Access::Denied, ["alias"])
         .and_then(|rules| rules.add(Access::ReadOnly, ["fixed"]))
         .and_then(|rules| rules.build())
         .expect("patterns");
-    let scene = closed(stage, decide, closed_rules).await;
+    let scene = closed(stage, how, closed_rules).await;
     for name in ["alias", "fixed"] {
         std::os::unix::fs::symlink("app", scene.host_path(name)).expect("a link");
     }
@@ -434,8 +612,8 @@ async fn a_link_that_is_closed_is_closed_whatever_it_leads_to(
     Ok(())
 }
 
-async fn a_diff_never_shows_what_a_link_was_turned_to(stage: Stage, decide: Decide) -> Verdict {
-    let scene = closed(stage, decide, secrets()).await;
+async fn a_diff_never_shows_what_a_link_was_turned_to(stage: Stage, how: How) -> Verdict {
+    let scene = closed(stage, how, secrets()).await;
     scene.put("plain.txt", "mine\n").await;
     let hand = scene.s1();
     hand.read("plain.txt").await.ok()?;

@@ -3,16 +3,20 @@
 //! A name is here when the tool that owns it documents that it holds a secret. Names that are
 //! secrets only sometimes are left out, such as `config.json`.
 
+/// What editors and people put behind the name of a copy.
+const COPIES: &str = "{~,.bak,.backup,.old,.orig,.save,.swp}";
+
 /// Patterns, and the examples among what they match that hold no secret.
-pub(super) const PATTERNS: &[&str] = &[
+const PATTERNS: &[&str] = &[
     // dotenv, direnv
-    ".env",
+    "*.env",
     ".env.*",
-    "!.env.example",
-    "!.env.sample",
-    "!.env.template",
-    "!.env.dist",
     ".envrc",
+    ".envrc.*",
+    "!.env.{example,sample,template,dist,tpl,tmpl}",
+    "!.env.*.{example,sample,template,dist,tpl,tmpl}",
+    "!.envrc.{example,sample,template,dist,tpl,tmpl}",
+    "!{,*.,*-,*_}{example,sample,template}.env",
     // private keys and key stores
     "*.pem",
     "*.key",
@@ -20,25 +24,35 @@ pub(super) const PATTERNS: &[&str] = &[
     "*.pfx",
     "*.p8",
     "*.jks",
+    "*.jceks",
     "*.keystore",
+    "*.keytab",
+    "*.kdb",
     "*.kdbx",
     "*.ppk",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_ecdsa_sk",
-    "id_ed25519_sk",
+    "*.ovpn",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "!id_*.pub",
     ".ssh",
     ".gnupg",
+    ".password-store",
     ".age-key.txt",
     // clouds
     ".aws",
     ".azure",
     ".oci",
+    ".boto",
+    ".s3cfg",
+    ".databrickscfg",
+    "rclone.conf",
     "**/.config/gcloud",
     "**/.config/doctl",
-    "service-account*.json",
+    "*service-account*.json",
+    "*service_account*.json",
+    "*serviceaccount*.json",
     "client_secret*.json",
     "application_default_credentials.json",
     "credentials.json",
@@ -47,10 +61,18 @@ pub(super) const PATTERNS: &[&str] = &[
     ".dockercfg",
     "**/.kube/config",
     "kubeconfig",
+    "kubeconfig.{yml,yaml,json}",
+    "*.kubeconfig",
     ".vault-token",
+    ".vault_pass",
+    ".vault_pass.txt",
+    ".terraformrc",
     "**/.terraform.d/credentials.tfrc.json",
     "*.tfstate",
     "*.tfstate.*",
+    "*.tfvars",
+    "*.tfvars.json",
+    "!{,*.,*-,*_}{example,sample,template}.tfvars{,.json}",
     // package registries and forges
     ".npmrc",
     ".pypirc",
@@ -64,6 +86,7 @@ pub(super) const PATTERNS: &[&str] = &[
     ".netrc",
     "_netrc",
     ".pgpass",
+    "pgpass.conf",
     ".my.cnf",
     ".mylogin.cnf",
     ".htpasswd",
@@ -71,3 +94,20 @@ pub(super) const PATTERNS: &[&str] = &[
     "secrets.{yml,yaml,json,toml}",
     "**/config/master.key",
 ];
+
+/// Returns every pattern, and for each that closes a name those of its copies.
+pub(super) fn patterns() -> Vec<String> {
+    let mut patterns = Vec::new();
+    for pattern in PATTERNS {
+        patterns.push((*pattern).to_owned());
+        if pattern.starts_with('!') {
+            continue;
+        }
+        patterns.push(format!("{pattern}{COPIES}"));
+        // An editor's open file: `.NAME.swp`.
+        if !pattern.contains(['/', '*']) {
+            patterns.push(format!(".{pattern}.swp"));
+        }
+    }
+    patterns
+}

@@ -6,7 +6,7 @@
 use std::io;
 
 use rustix::io::Errno;
-use seamfs_core::{ErrorCode, FileKind, FsError, Retry};
+use seamfs_core::{ErrorCode, FileKind, FsError, Retry, cas};
 
 /// Maps a failed system call; `doing` completes "could not …".
 pub(super) fn host(error: impl Into<io::Error>, doing: &str) -> FsError {
@@ -76,7 +76,7 @@ fn classify(error: &io::Error) -> (ErrorCode, &'static str) {
 pub(super) fn not_regular(kind: FileKind) -> FsError {
     let message = match kind {
         FileKind::Directory => "this is a folder, not a file",
-        FileKind::Symlink => "this is a link that leads to no file within the workspace",
+        FileKind::Symlink => return cas::dangling_link(),
         FileKind::File | FileKind::Other => "this is not a regular file",
     };
     FsError::new(ErrorCode::NotRegularFile, message)
@@ -84,10 +84,7 @@ pub(super) fn not_regular(kind: FileKind) -> FsError {
 
 /// Makes the error of a path that leads through a file.
 pub(super) fn not_directory() -> FsError {
-    FsError::new(
-        ErrorCode::NotDirectory,
-        "the path leads through something that is not a folder",
-    )
+    cas::through_no_folder()
 }
 
 /// Makes the error of an entry that was to be a folder and is not.
