@@ -364,7 +364,8 @@ impl FileSystem for Metered {
     }
 }
 
-/// The gate's side of [`Metered`]: forgets what a session counted when the session ends.
+/// The gate's side of [`Metered`]: a fork counts with the session that it came from, and what a
+/// session counted is forgotten when it ends.
 #[derive(Clone, Debug)]
 pub struct MeteredSessions {
     meter: Meter,
@@ -384,6 +385,10 @@ impl Rule for MeteredSessions {
 
     fn forget(&self, actor: &Actor) {
         self.meter.forget(actor);
+    }
+
+    fn fork(&self, from: &Actor, to: &Actor) {
+        self.meter.share(from, to);
     }
 
     fn describe(&self, _: &mut GateFacts) {}

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use seamfs_core::text::counted;
 use seamfs_core::{Actor, ErrorCode, FsError, Result};
 
 /// How much may be written; nothing is bounded unless it is named.
@@ -18,11 +19,11 @@ use seamfs_core::{Actor, ErrorCode, FsError, Result};
 pub struct Quotas {
     /// The largest file that a mutation may leave, in bytes; one that is larger already may shrink.
     pub file_bytes: Option<u64>,
-    /// How many bytes one session may write.
+    /// How many bytes one session may write, its forks included.
     pub session_bytes: Option<u64>,
     /// How many bytes all sessions together may write.
     pub workspace_bytes: Option<u64>,
-    /// How many mutations one session may make.
+    /// How many mutations one session may make, its forks included.
     pub session_mutations: Option<u64>,
 }
 
@@ -47,7 +48,8 @@ impl Quotas {
     pub(crate) fn check_file(&self, size: u64) -> Result<()> {
         match self.file_bytes {
             Some(limit) if size > limit => {
-                let message = format!("the file would have {size} bytes; the most here is {limit}");
+                let size_text = counted(size, "byte");
+                let message = format!("the file would have {size_text}; the most here is {limit}");
                 Err(exceeded(message, size, limit))
             }
             _ => Ok(()),
@@ -132,8 +134,9 @@ impl Meter {
                 && used.saturating_add(bytes) > limit
             {
                 let message = format!(
-                    "this would write {bytes} bytes; the {whose} has written {used} of the \
-                     {limit} that it may"
+                    "this would write {}; the {whose} has written {used} of the {} that it may",
+                    counted(bytes, "byte"),
+                    counted(limit, "byte")
                 );
                 return Err(exceeded(message, used, limit));
             }
@@ -141,12 +144,22 @@ impl Meter {
         match quotas.session_mutations {
             Some(limit) if session.mutations >= limit => {
                 let used = session.mutations;
-                let message =
-                    format!("the session has made {used} mutations of the {limit} that it may");
+                let message = format!(
+                    "the session has made {used} of the {} that it may",
+                    counted(limit, "mutation")
+                );
                 Err(exceeded(message, used, limit))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Lets a session that begins count with another one: what either writes counts for both.
+    pub(crate) fn share(&self, from: &Actor, to: &Actor) {
+        let mut counts = self.counts();
+        let session = counts.sessions.entry(Some(from.clone())).or_default();
+        let shared = Arc::clone(session);
+        counts.sessions.insert(Some(to.clone()), shared);
     }
 
     /// Forgets a session that is over; tickets of it that are out still count for the workspace.
@@ -253,6 +266,48 @@ mod tests {
         }
         assert_eq!(refused(&one, 0), (3, 3));
         assert_eq!(refused(&two, u64::MAX), (0, 10));
+    }
+
+    #[test]
+    fn a_fork_counts_with_the_session_that_it_came_from() {
+        let (meter, parent, fork) = (meter(), Actor::new("parent"), Actor::new("fork"));
+        meter.take(Some(&fork), 4).unwrap().settle(true);
+        meter.share(&parent, &fork);
+        assert_eq!(meter.session(&fork), Usage::default());
+        meter.take(Some(&parent), 6).unwrap().settle(true);
+        assert_eq!((meter.session(&parent), meter.session(&fork)), (ONE, ONE));
+        let error = meter.take(Some(&fork), 5).unwrap_err();
+        assert_eq!(error.details().used, Some(6));
+        // What one gives back, both have again; and one that ends frees nothing for the other.
+        meter.take(Some(&fork), 4).unwrap().settle(false);
+        meter.forget(&parent);
+        assert_eq!(meter.session(&fork), ONE);
+    }
+
+    #[test]
+    fn a_message_counts_one_in_the_singular() {
+        let quotas = Quotas {
+            session_bytes: Some(1),
+            session_mutations: Some(1),
+            file_bytes: Some(0),
+            ..Quotas::default()
+        };
+        let (meter, actor) = (Meter::new(quotas), Actor::new("a"));
+        let message = quotas.check_file(1).unwrap_err().message().to_owned();
+        assert_eq!(message, "the file would have 1 byte; the most here is 0");
+        meter.take(Some(&actor), 1).unwrap().settle(true);
+        let message = |bytes| {
+            let error = meter.take(Some(&actor), bytes).unwrap_err();
+            error.message().to_owned()
+        };
+        assert_eq!(
+            message(1),
+            "this would write 1 byte; the session has written 1 of the 1 byte that it may"
+        );
+        assert_eq!(
+            message(0),
+            "the session has made 1 of the 1 mutation that it may"
+        );
     }
 
     #[test]

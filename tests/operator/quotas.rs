@@ -81,7 +81,7 @@ async fn a_session_writes_no_more_bytes_than_it_may(stage: Stage, decide: Decide
     let hand = scene.s1();
     hand.write("a.txt", "123456").await.ok()?;
     let refused = hand.write("b.txt", "12345").await.fails(QuotaExceeded)?;
-    refused.says("has written 6 of the 10")?;
+    refused.says("has written 6 of the 10 bytes")?;
     // What fails is given back, and what is refused was never counted.
     hand.edit("a.txt", "nothing", "1234")
         .await
@@ -139,7 +139,7 @@ async fn a_session_makes_no_more_mutations_than_it_may(stage: Stage, decide: Dec
     hand.write("b.txt", "x")
         .await
         .fails(QuotaExceeded)?
-        .says("made 2 mutations of the 2")?;
+        .says("made 2 of the 2 mutations")?;
     scene.lacks("b.txt").await?;
     scene.s2().write("b.txt", "x").await.ok()?;
     Ok(())

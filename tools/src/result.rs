@@ -64,6 +64,9 @@ fn remedy(code: ErrorCode) -> Option<&'static str> {
             Some("Re-read the file to learn whether the change is there before you retry.")
         }
         ErrorCode::Busy | ErrorCode::Timeout => Some("Retry the same call."),
+        ErrorCode::QuotaExceeded => {
+            Some("Only the operator can raise a quota; what is over it cannot be written.")
+        }
         ErrorCode::EditNotFound => {
             Some("Read the lines around the place and copy the text exactly.")
         }
