@@ -22,6 +22,9 @@ pub struct Escalation<'a> {
     pub target: &'a Target,
     /// The hash of the call's arguments: an approval holds for these and no others.
     pub arguments: ContentHash,
+    /// The arguments in a form to read: a few lines, cut where they are long and free of control
+    /// characters. Each line of a text stands behind a `|`, so that none can pose as anything else.
+    pub shown: &'a str,
     /// The mode asked for, for this call alone.
     pub wanted: SandboxMode,
     /// The mode that confines the call without it.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use futures::future::join_all;
-use seamfs::tools::{ToolError, ToolResult};
+use seamfs::tools::{ToolError, ToolResult, reworded};
 use seamfs::{Call, ErrorCode, FsError};
 use serde::{Deserialize, de};
 use serde_json::{Value, json};
@@ -100,7 +100,8 @@ pub(crate) async fn answer(opened: &Opened, line: &[u8]) -> Value {
     }
     match serde_json::from_value::<ParallelLine>(value) {
         Err(error) => bad_line(&format!(
-            "the line is not {{\"parallel\": [call, …]}}: {error}"
+            "the line is not {{\"parallel\": [call, …]}}: {}",
+            reworded(&error.to_string())
         )),
         Ok(line) => {
             // Begun in order, so that calls on one file take effect in the order of the line.
@@ -120,7 +121,8 @@ async fn signal(opened: &Opened, value: Value) -> Value {
         Err(error) => {
             return bad_line(&format!(
                 "the line is not {{\"session\"?, \"signal\": {{\"fork\": name}} | {{\"evicted\": \
-                 path or null}} | \"end\"}}: {error}"
+                 path or null}} | \"end\"}}: {}",
+                reworded(&error.to_string())
             ));
         }
     };
@@ -176,7 +178,8 @@ impl Begun {
             Ok(line) => line,
             Err(error) => {
                 return Self::Bad(bad_line(&format!(
-                    "a call is {{\"session\"?, \"tool\", \"args\"?, \"cwd\"?}}: {error}"
+                    "a call is {{\"session\"?, \"tool\", \"args\"?, \"cwd\"?}}: {}",
+                    reworded(&error.to_string())
                 )));
             }
         };

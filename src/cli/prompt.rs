@@ -38,7 +38,8 @@ fn question(escalation: &Escalation<'_>) -> String {
         "The session {session} asks to go from {confined} to {wanted}, for this one call:\n  \
          tool       {tool} ({operation})\n  \
          target     {target}\n  \
-         arguments  BLAKE3 {arguments}\n  \
+         arguments  BLAKE3 {arguments}\n\
+         {shown}\n  \
          because    {why}\n\
          Allow it? y, or n, or a reason why not: ",
         session = escalation.actor,
@@ -48,8 +49,14 @@ fn question(escalation: &Escalation<'_>) -> String {
         operation = escalation.operation,
         target = escalation.target,
         arguments = escalation.arguments.to_hex(),
+        shown = indented(escalation.shown),
         why = quote(escalation.justification, MOST_SHOWN),
     )
+}
+
+fn indented(lines: &str) -> String {
+    let lines: Vec<_> = lines.lines().map(|line| format!("    {line}")).collect();
+    lines.join("\n")
 }
 
 fn ask(question: &str) -> io::Result<Verdict> {

@@ -244,11 +244,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Words the question as a form; what the model wrote is quoted, so that it cannot pose as ours.
+/// Words the question as a form; what the model wrote is quoted or behind a `|`, so that it cannot
+/// pose as ours.
 fn form(escalation: &Escalation<'_>) -> ElicitRequestParams {
     let message = format!(
         "The agent asks to go from {} to {}, for this one call: {} of {} with the tool {} \
-         (arguments: BLAKE3 {}). It says: {}",
+         (arguments: BLAKE3 {}). It says: {}\n{}",
         escalation.confined,
         escalation.wanted,
         escalation.operation,
@@ -256,6 +257,7 @@ fn form(escalation: &Escalation<'_>) -> ElicitRequestParams {
         escalation.tool,
         escalation.arguments.to_hex(),
         quote(escalation.justification, MOST_SHOWN),
+        escalation.shown,
     );
     let schema = ElicitationSchema::builder()
         .required_bool_with(APPROVE, |field| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use seamfs::ErrorCode::{
-    AlreadyExists, AmbiguousEdit, EditNotFound, InvalidArgument, NotFound, NotObserved,
+    AlreadyExists, AmbiguousEdit, EditNotFound, InvalidArgument, NotFound, NotObserved, NotText,
     StaleVersion,
 };
 use seamfs::core::gate::{Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling};
@@ -29,6 +29,7 @@ claims! {
         o5_a_file_created_meanwhile_by_another_is_not_replaced: [ExplainsWithoutRecording],
         o6_without_the_policy_mutations_are_unconditional: [LosesRaces],
         o7_errors_carry_the_next_action_and_only_tools_say_it: [SaysNoRemedy],
+        o7_nobody_is_sent_to_read_what_no_session_can_read: [SaysNoRemedy],
         o8_a_recorder_that_panics_fails_no_mutation: [ReturnsWrongVersion],
         o9_parallel_edits_of_one_actor_all_land_in_order: [ForgetsOwnMutations],
         o9_parallel_mutations_of_one_actor_see_each_other: [KeysBySpelling],
@@ -329,6 +330,42 @@ impl Rule for Stumbling {
     fn describe(&self, facts: &mut GateFacts) {
         self.0.describe(facts);
     }
+}
+
+async fn o7_nobody_is_sent_to_read_what_no_session_can_read(stage: Stage) -> Verdict {
+    let scene = stage.scene().await;
+    scene.put("a.bin", b"GIF89a\0\xff").await;
+    scene.put("folder/x.txt", "x\n").await;
+    scene.put("plain.txt", "one\n").await;
+    let s1 = scene.s1();
+    for result in [
+        s1.edit("a.bin", "a", "b").await,
+        s1.write("a.bin", "x").await,
+        s1.str_replace("a.bin", "a", "b").await,
+        s1.insert("a.bin", 0, "x").await,
+    ] {
+        let refused = result.fails(NotObserved)?;
+        let refused = refused.says("none can")?.says("use another path")?;
+        ensure_eq!(refused.structured["error"]["retry"], "never");
+        refused.never_says("then retry")?;
+    }
+    for result in [s1.read("a.bin").await, s1.view("a.bin").await] {
+        result.fails(NotText)?.says("use another path")?;
+    }
+    for result in [
+        s1.edit("folder", "a", "b").await,
+        s1.str_replace("folder", "a", "b").await,
+    ] {
+        let refused = result.fails(NotObserved)?.says("this is a folder")?;
+        refused.never_says("then retry")?;
+    }
+    let edit = s1.edit("plain.txt", "one", "two").await;
+    edit.fails(NotObserved)?.says("Read the file, then retry")?;
+    let replace = s1.str_replace("plain.txt", "one", "two").await;
+    replace
+        .fails(NotObserved)?
+        .says("View the file, then retry")?;
+    scene.holds("a.bin", b"GIF89a\0\xff").await
 }
 
 async fn o8_a_recorder_that_panics_fails_no_mutation(stage: Stage) -> Verdict {

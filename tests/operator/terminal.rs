@@ -86,7 +86,12 @@ fn a_person_at_a_terminal_decides_on_one_call() {
         let place = format!("{answer:?}: {}{}", run.asked, run.stdout);
         assert_eq!(run.code, code, "{place}");
         assert!(run.stdout.contains(said), "{place}");
-        for part in ["from read-only to workspace-write", "a.txt", "BLAKE3"] {
+        for part in [
+            "from read-only to workspace-write",
+            "a.txt",
+            "BLAKE3",
+            "content:\r\n      | x\r\n",
+        ] {
             assert!(run.asked.contains(part), "{part} is missing: {place}");
         }
         assert!(!run.asked.contains('\u{1b}'), "{place}");

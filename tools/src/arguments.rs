@@ -22,12 +22,76 @@ pub(crate) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T> {
     };
     serde_path_to_error::deserialize(object).map_err(|error| {
         let path = bounded(&error.path().to_string());
-        let reason = bounded(&error.into_inner().to_string());
+        let reason = reworded(&error.into_inner().to_string());
         match path.as_str() {
             "." => invalid(reason),
+            _ if reason.starts_with("there is no ") => invalid(reason),
             field => invalid(format!("argument `{field}`: {reason}")),
         }
     })
+}
+
+/// Says in our words what a parser says of a value in its own; what it quotes is bounded.
+pub fn reworded(reason: &str) -> String {
+    let quoted = |text: &str| bounded(text.trim_matches('`'));
+    let list = |names: &str| {
+        let names = names
+            .trim_start_matches("one of ")
+            .replace(" or ", ", ")
+            .replace('`', "");
+        bounded(&names)
+    };
+    if let Some(field) = reason.strip_prefix("missing field ") {
+        return format!("`{}` is missing", quoted(field));
+    }
+    let unknown = |kind: &str| reason.strip_prefix(kind)?.rsplit_once(", expected ");
+    if let Some((field, known)) = unknown("unknown field ") {
+        return format!("there is no `{}`; there are {}", quoted(field), list(known));
+    }
+    if let Some((word, known)) = unknown("unknown variant ") {
+        return format!("is \"{}\"; it must be one of {}", quoted(word), list(known));
+    }
+    let of_kind = ["invalid type: ", "invalid value: "];
+    let of_kind = of_kind.iter().find_map(|kind| unknown(kind));
+    match of_kind {
+        Some((given, expected)) => {
+            let expected = match expected {
+                "a sequence" => "an array",
+                "a map" => "an object",
+                structure if structure.starts_with("struct ") => "an object",
+                other => other,
+            };
+            format!("is {}; it must be {}", kind_named(given), bounded(expected))
+        }
+        None => bounded(reason),
+    }
+}
+
+/// Names in JSON's terms what a parser was given.
+fn kind_named(given: &str) -> String {
+    let of = |kind: &str| {
+        given
+            .strip_prefix(kind)
+            .map(|rest| rest.trim_matches([' ', '`']))
+    };
+    if let Some(number) = of("integer").or(of("floating point")) {
+        return format!("the number {}", bounded(number));
+    }
+    if let Some(flag) = of("boolean") {
+        return bounded(flag);
+    }
+    match given {
+        "sequence" => "an array".to_owned(),
+        "map" => "an object".to_owned(),
+        "null" | "unit" | "unit value" => "null".to_owned(),
+        text if text.starts_with("string ") => "a string".to_owned(),
+        other => bounded(other),
+    }
+}
+
+/// Takes a yes or no that may be left out, or be null, which is the same.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Makes the error of a bad argument.
@@ -170,6 +234,66 @@ mod tests {
         assert!(message(json!({})).contains("file_path"));
         assert!(message(json!(null)).contains("file_path"));
         assert!(message(json!([1])).contains("an array"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_in_plain_words() {
+        for (arguments, expected) in [
+            (json!({}), "`file_path` is missing"),
+            (
+                json!({"file_path": null}),
+                "argument `file_path`: is null; it must be a string",
+            ),
+            (
+                json!({"file_path": ["a"]}),
+                "argument `file_path`: is an array; it must be a string",
+            ),
+            (
+                json!({"file_path": 3}),
+                "argument `file_path`: is the number 3; it must be a string",
+            ),
+            (
+                json!({"file_path": "a", "offset": "1"}),
+                "argument `offset`: is a string; it must be an integer",
+            ),
+            (
+                json!({"file_path": "a", "offset": true}),
+                "argument `offset`: is true; it must be an integer",
+            ),
+            (
+                json!({"file_path": "a", "offset": 1.5}),
+                "argument `offset`: is the number 1.5; it must be an integer",
+            ),
+        ] {
+            assert_eq!(message(arguments), expected);
+        }
+        let unknown = message(json!({"file_path": "a", "of\u{7}set": 1}));
+        assert_eq!(
+            unknown,
+            "there is no `of\\u{7}set`; there are file_path, offset"
+        );
+        assert_eq!(
+            reworded("unknown variant `veiw`, expected one of `view`, `create`"),
+            "is \"veiw\"; it must be one of view, create"
+        );
+    }
+
+    #[test]
+    fn null_is_as_good_as_nothing_where_an_argument_may_be_left_out() {
+        #[derive(Deserialize)]
+        struct Flagged {
+            #[serde(default, deserialize_with = "flag")]
+            all: bool,
+        }
+        for (given, all) in [
+            (json!({}), false),
+            (json!({"all": null}), false),
+            (json!({"all": true}), true),
+        ] {
+            assert_eq!(parse::<Flagged>(given).unwrap().all, all);
+        }
+        assert!(parse::<Flagged>(json!({"all": "yes"})).is_err());
+        assert!(parse::<Sample>(json!({"file_path": "a", "offset": null})).is_ok());
     }
 
     #[test]

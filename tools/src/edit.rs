@@ -38,7 +38,7 @@ struct Arguments {
     /// The text to put in its place.
     new_string: String,
     /// Replace every occurrence instead of the only one.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "arguments::flag")]
     replace_all: bool,
 }
 

@@ -12,8 +12,8 @@ use seamfs_core::options::Purpose;
 use seamfs_core::replace::{Insert, Replace};
 use seamfs_core::text::quote;
 use seamfs_core::{
-    EditOutcome, ErrorCode, FsError, Operation, ResolveOptions, Result, Target, Transform, Version,
-    cas,
+    EditOutcome, ErrorCode, FsError, Operation, ResolveOptions, Result, Retry, Target, Transform,
+    Version, cas,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -415,7 +415,10 @@ async fn change(
             ErrorCode::AmbiguousEdit => {
                 failed.advise("Include more of the surrounding lines in old_str to make it unique.")
             }
-            ErrorCode::NotObserved if failed.error.details().unseen_lines.is_none() => {
+            ErrorCode::NotObserved
+                if failed.error.details().unseen_lines.is_none()
+                    && failed.error.retry() != Retry::Never =>
+            {
                 failed.advise("View the file, then retry.")
             }
             _ => failed,

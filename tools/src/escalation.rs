@@ -3,11 +3,16 @@
 use std::time::{Duration, Instant};
 
 use seamfs_core::escalation::{Approver, Escalation, Verdict};
-use seamfs_core::gate::GateFacts;
-use seamfs_core::{CallContext, ContentHash, ErrorCode, FsError, Operation, Result, SandboxMode};
+use seamfs_core::gate::{GateFacts, Intent};
+use seamfs_core::{
+    CallContext, ContentHash, ErrorCode, Expected, FsError, Operation, Result, SandboxMode, cas,
+};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::invalid;
+use crate::mutate::already_exists;
+use crate::proposal;
+use crate::result::ToolError;
 use crate::scope::{Place, Scope};
 
 /// What a call asks for beside its own arguments.
@@ -17,6 +22,7 @@ pub(crate) struct Request {
     justification: String,
     confined: SandboxMode,
     arguments: ContentHash,
+    shown: String,
 }
 
 /// How long a question waits for somebody to decide.
@@ -53,7 +59,8 @@ pub(crate) fn take(facts: &GateFacts, arguments: &mut Value) -> Result<Option<Re
     let (Some(confined), Value::Object(given)) = (facts.confined, &mut *arguments) else {
         return Ok(None);
     };
-    let (wanted, justification) = match (given.remove(WANTED), given.remove(JUSTIFICATION)) {
+    let mut take = |name| given.shift_remove(name).filter(|value| !value.is_null());
+    let (wanted, justification) = match (take(WANTED), take(JUSTIFICATION)) {
         (None, None) => return Ok(None),
         (Some(wanted), Some(justification)) => (wanted, justification),
         (Some(_), None) => return Err(together(JUSTIFICATION)),
@@ -79,6 +86,7 @@ pub(crate) fn take(facts: &GateFacts, arguments: &mut Value) -> Result<Option<Re
         justification,
         confined,
         arguments: ContentHash::of(arguments.to_string().as_bytes()),
+        shown: proposal::shown(arguments),
     }))
 }
 
@@ -91,14 +99,17 @@ fn together(missing: &str) -> FsError {
 impl Scope {
     /// Returns the context that a mutation goes on in: widened, where that was asked for and
     /// granted for exactly this call.
-    pub(crate) async fn granted(&self, place: &Place, operation: Operation) -> Result<CallContext> {
+    pub(crate) async fn granted(
+        &self,
+        place: &Place,
+        operation: Operation,
+    ) -> Result<CallContext, ToolError> {
         let Some(request) = &self.escalation else {
             return Ok(self.context.clone());
         };
         let denied = |message: String| {
-            FsError::new(ErrorCode::SandboxDenied, message)
-                .at(place.target.display())
-                .during(operation)
+            let error = FsError::new(ErrorCode::SandboxDenied, message);
+            ToolError::from(error.at(place.target.display()).during(operation))
         };
         if request.wanted <= request.confined {
             return Err(denied(format!(
@@ -106,6 +117,12 @@ impl Scope {
                 request.confined.as_str()
             )));
         }
+        // Nobody is asked for what would be refused all the same.
+        let widened = CallContext {
+            grant: Some(request.wanted),
+            ..self.context.clone()
+        };
+        self.foresee(place, operation, &widened).await?;
         let Some(approver) = self.approver.as_deref().or_else(|| self.gate.approver()) else {
             return Err(denied(
                 "nobody is there who could approve a wider sandbox mode".to_owned(),
@@ -117,6 +134,7 @@ impl Scope {
             operation,
             target: &place.target,
             arguments: request.arguments,
+            shown: &request.shown,
             wanted: request.wanted,
             confined: request.confined,
             justification: &request.justification,
@@ -125,10 +143,9 @@ impl Scope {
         let verdict = ask(approver, &escalation).await;
         match verdict {
             Verdict::Approved => Ok(CallContext {
-                grant: Some(request.wanted),
                 // What a person took to decide is not the call's own time.
                 deadline: self.context.deadline.map(|end| end + asked.elapsed()),
-                ..self.context.clone()
+                ..widened
             }),
             Verdict::Rejected(None) => {
                 Err(denied("the wider sandbox mode was rejected".to_owned()))
@@ -146,6 +163,38 @@ impl Scope {
                     .to_owned(),
             )),
         }
+    }
+}
+
+impl Scope {
+    /// Refuses what the rules or the absence of the file would refuse in the wider mode too.
+    async fn foresee(
+        &self,
+        place: &Place,
+        operation: Operation,
+        widened: &CallContext,
+    ) -> Result<(), ToolError> {
+        let intent = Intent {
+            actor: &self.actor,
+            operation,
+            target: &place.target,
+            destination: None,
+            context: widened,
+        };
+        let decision = self.gate.decide(&intent).await?;
+        let there = self.fs.lstat(&place.target, self.stat_options()).await?;
+        let error = match (operation, there) {
+            (Operation::Edit, None) => cas::not_found(),
+            (Operation::Write, Some(there))
+                if there.is_file() && decision.expected == Expected::Absent =>
+            {
+                already_exists(place)
+            }
+            (Operation::Create, Some(_)) => already_exists(place),
+            _ => return Ok(()),
+        };
+        let error = error.at(place.target.display()).during(operation);
+        Err(self.refused(place, error, decision.reason).await)
     }
 }
 

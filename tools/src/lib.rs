@@ -13,6 +13,7 @@ mod escalation;
 mod kept;
 mod look;
 mod mutate;
+mod proposal;
 mod read;
 mod result;
 mod scan;
@@ -21,6 +22,7 @@ mod tool;
 mod toolbox;
 mod write;
 
+pub use arguments::reworded;
 pub use cards::{CallCard, CallKind, DiffCard, Location, Presentation};
 pub use edit::Edit;
 pub use editor::StrReplaceEditor;

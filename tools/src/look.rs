@@ -1,6 +1,7 @@
 //! Which call shows lines: what errors name when an actor should look before it goes on.
 
-use seamfs_core::ErrorCode;
+use seamfs_core::text::{NotText, StreamDecoder};
+use seamfs_core::{ErrorCode, FsError, ReadOptions, Retry};
 use serde_json::json;
 
 use crate::result::ToolError;
@@ -8,6 +9,13 @@ use crate::scope::{Place, Scope};
 
 /// The most lines that one `read` shows unless it is told otherwise.
 const MOST_LINES: u64 = 2000;
+
+/// How many of a file's first bytes are looked at to tell that it is no text: 8 KiB.
+const BEGINNING: u64 = 8 << 10;
+
+const NO_TEXT: &str = "What is no text cannot be read here, and what was not read is not changed, \
+                       so no tool here changes this file: use another path, or ask whoever runs \
+                       the workspace to replace it.";
 
 /// The tool that looks with a command of its own.
 const EDITOR: &str = "str_replace_editor";
@@ -35,6 +43,62 @@ impl Scope {
         match self.tool {
             EDITOR => format!("{EDITOR} {}", json!({"command": "view", "path": path})),
             _ => format!("read {}", json!({ "file_path": path })),
+        }
+    }
+
+    /// Says of a file that no session can have seen why that is, so that nobody is sent to read it.
+    pub(crate) async fn unreadable(&self, place: &Place, failed: ToolError) -> ToolError {
+        let unseen = failed.error.code() == ErrorCode::NotObserved;
+        if !unseen || failed.error.details().unseen_lines.is_some() {
+            return failed;
+        }
+        let there = self.fs.stat(&place.target, self.stat_options()).await;
+        let Ok(Some(there)) = there else {
+            return failed;
+        };
+        let never = |why: String, next: &'static str| {
+            let error = failed.error.clone().recast(ErrorCode::NotObserved, why);
+            ToolError::from(error.retry_as(Retry::Never)).advise(next)
+        };
+        if there.is_directory() {
+            let why = "this is a folder, which no session can have read as a file";
+            return never(why.to_owned(), "Name a file in it.");
+        }
+        match self.no_text(place).await {
+            None => failed,
+            Some(reason) => never(
+                format!("this session has not read the file and none can: {reason}"),
+                NO_TEXT,
+            ),
+        }
+    }
+
+    /// Returns why the beginning of a file is no text, if it is none.
+    async fn no_text(&self, place: &Place) -> Option<NotText> {
+        let options = ReadOptions {
+            range: Some(0..BEGINNING),
+            ..ReadOptions::default().in_context(&self.context)
+        };
+        let mut body = self.fs.read(&place.target, options).await.ok()?.body;
+        let (mut decoder, mut looked_at) = (StreamDecoder::new(), 0);
+        while let Some(piece) = body.next().await.ok()? {
+            looked_at += piece.len() as u64;
+            if let Err(reason) = decoder.push(&piece) {
+                return Some(reason);
+            }
+        }
+        // A character may be cut where the look ends, and not where the file does.
+        let whole = looked_at < BEGINNING;
+        whole.then(|| decoder.finish().err())?
+    }
+
+    /// Says what to do about a file that a look found to be no text.
+    pub(crate) fn looked(&self, error: FsError) -> ToolError {
+        match error.code() {
+            ErrorCode::NotText if self.gate.facts().observation => {
+                ToolError::from(error).advise(NO_TEXT)
+            }
+            _ => error.into(),
         }
     }
 

@@ -148,7 +148,10 @@ impl Scope {
             .await;
         match decision {
             Ok(decision) => Ok((decision, context)),
-            Err(veto) => Err(self.unseen(place, veto.into())),
+            Err(veto) => {
+                let failed = self.unseen(place, veto.into());
+                Err(self.unreadable(place, failed).await)
+            }
         }
     }
 
@@ -177,15 +180,14 @@ impl Scope {
     }
 
     /// Turns a refusal of the file system into what the actor should know.
-    async fn refused(&self, place: &Place, error: FsError, reason: Reason) -> ToolError {
+    pub(crate) async fn refused(&self, place: &Place, error: FsError, reason: Reason) -> ToolError {
         let error = match (error.code(), reason) {
             (ErrorCode::AlreadyExists, Reason::Unseen) => {
-                return error
-                    .recast(
-                        ErrorCode::NotObserved,
-                        "the file exists and this session has not read it",
-                    )
-                    .into();
+                let failed = error.recast(
+                    ErrorCode::NotObserved,
+                    "the file exists and this session has not read it",
+                );
+                return self.unreadable(place, failed.into()).await;
             }
             (ErrorCode::AlreadyExists, Reason::SeenAbsent) => error.recast(
                 ErrorCode::StaleVersion,
@@ -280,7 +282,7 @@ pub(crate) fn sentences(notes: &[Note]) -> Vec<String> {
     notes.iter().map(Note::to_string).collect()
 }
 
-fn already_exists(place: &Place) -> FsError {
+pub(crate) fn already_exists(place: &Place) -> FsError {
     FsError::new(ErrorCode::AlreadyExists, "something is there already")
         .at(place.target.display())
         .during(Operation::Create)

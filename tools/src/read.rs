@@ -148,7 +148,8 @@ impl Tool for Read {
         let place = scope.enter(&arguments.file_path, Purpose::File).await?;
         let scan = scan(scope, &place, spec)
             .await
-            .inspect_err(|error| scope.missed(&place, error))?;
+            .inspect_err(|error| scope.missed(&place, error))
+            .map_err(|error| scope.looked(error))?;
         check_offset(place.target(), spec.offset, scan.window.total_lines)?;
         scope.saw(&place, &scan.version, shown(&scan.window), &scan.kept);
         Ok(output(place.target(), spec.offset, &scan))

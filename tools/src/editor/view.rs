@@ -68,7 +68,9 @@ impl StrReplaceEditor {
         }
         let range = arguments.view_range.as_deref();
         let output = self.view_file(scope, &place, range).await;
-        Ok(output.inspect_err(|error| scope.missed(&place, error))?)
+        output
+            .inspect_err(|error| scope.missed(&place, error))
+            .map_err(|error| scope.looked(error))
     }
 
     async fn view_file(
