@@ -36,24 +36,24 @@
 mod approval;
 mod arrival;
 mod connection;
+mod lines;
 mod translate;
 
-use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::RoleServer;
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
 use crate::{Result, Session, Workspace};
 use arrival::InOrder;
 use connection::Connection;
+use lines::Lines;
 
-/// The most bytes of one request: a `write` carries a whole file in it.
+/// The most bytes of one message, its line feed included: a `write` carries a whole file in it.
 const MOST_REQUEST_BYTES: usize = 64 << 20;
 
 /// Serves the tools of a workspace to MCP clients.
@@ -97,7 +97,8 @@ impl Server {
     ///
     /// When this returns, no call of the connection is under way any more: calls that had begun
     /// by the end of the input have finished, or were withdrawn after a few seconds' grace, and
-    /// their session is over. Messages are JSON, one a line.
+    /// their session is over. Messages are JSON, one a line of at most 64 MiB; a line that is none
+    /// is answered with an error of JSON-RPC.
     ///
     /// # Errors
     /// When the workspace's root cannot be resolved. A client that goes away, or that never
@@ -107,11 +108,8 @@ impl Server {
         I: AsyncRead + Send + Unpin + 'static,
         O: AsyncWrite + Send + Unpin + 'static,
     {
-        // The last message may lack its line feed.
-        let input = input.chain(Cursor::new(*b"\n"));
-        let transport =
-            AsyncRwTransport::new(input, output).with_max_line_length(MOST_REQUEST_BYTES);
-        self.connect(InOrder::new(transport)).await
+        let lines = Lines::new(input, output, MOST_REQUEST_BYTES);
+        self.connect(InOrder::new(lines)).await
     }
 
     async fn connect(&self, transport: impl Transport<RoleServer> + 'static) -> Result<()> {

@@ -135,12 +135,23 @@ fn every_request_before_the_end_of_the_input_is_answered() {
 
 #[test]
 fn an_input_that_ends_at_once_is_a_success() {
-    for text in ["", "\n", "{", "{\"jsonrpc\":\"2.0\",\"id\":1,"] {
+    // What is cut off is no message, and whoever still listens is told so.
+    for (text, answers) in [
+        ("", 0),
+        ("\n", 0),
+        ("{", 1),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,", 1),
+    ] {
         let mut wire = Wire::start(Revision::Oldest, &["memory:"], &[]);
         wire.send_text(text);
         let end = wire.finish();
         assert_eq!(end.code, Some(0), "{text:?}");
-        assert_eq!(end.unasked, Vec::<Value>::new());
+        let codes: Vec<_> = end
+            .unasked
+            .iter()
+            .map(|answer| &answer["error"]["code"])
+            .collect();
+        assert_eq!(codes, vec![&json!(-32700); answers], "{text:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod clients;
 mod lifetime;
+mod lines;
 mod order;
 mod protocol;
 mod real_tree;

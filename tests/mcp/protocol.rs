@@ -223,65 +223,6 @@ fn a_call_of_an_unknown_tool_learns_which_there_are() {
 }
 
 #[test]
-fn lines_that_are_no_messages_leave_the_connection_as_it_was() {
-    // What is no JSON is passed over; what is JSON and no message is answered without an id.
-    let quiet = [
-        "{",
-        "hello",
-        "",
-        "\r",
-        "\u{feff}",
-        "\"",
-        "nul",
-        "{\"a\":1}}",
-    ];
-    let refused = [
-        "[]",
-        "5",
-        "null",
-        "\"text\"",
-        "{}",
-        "{\"jsonrpc\":\"2.0\"}",
-        "{\"jsonrpc\":\"1.0\",\"id\":7,\"method\":\"ping\"}",
-        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":5}",
-        "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
-        "[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}]",
-    ];
-    for revision in Revision::BOTH {
-        let mut wire = Wire::open(revision, &["memory:"]);
-        wire.ok("write", json!({"file_path": "a.txt", "content": "one\n"}));
-        for line in quiet {
-            wire.send_text(&format!("{line}\n"));
-            wire.ok("read", json!({"file_path": "a.txt"}));
-        }
-        for line in refused {
-            wire.send_text(&format!("{line}\n"));
-            let answer = wire.message().unwrap();
-            assert_eq!(answer["error"]["code"], -32600, "{line}: {answer}");
-            assert!(answer["id"].is_null());
-            wire.ok("read", json!({"file_path": "a.txt"}));
-        }
-        wire.send_text(&format!("{}\n", "[".repeat(100_000)));
-        wire.ok("read", json!({"file_path": "a.txt"}));
-        assert_eq!(wire.finish().code, Some(0));
-    }
-}
-
-#[test]
-fn lines_before_the_connection_is_opened_do_not_close_it() {
-    let mut wire = Wire::start(Revision::Oldest, &["memory:"], &[]);
-    wire.send_text("{\n\n5\n");
-    assert_eq!(wire.message().unwrap()["error"]["code"], -32600);
-    wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    wire.send(&json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
-    let id = wire.begin("read", json!({"file_path": "a.txt"}));
-    assert_eq!(wire.answer(id)["error"]["code"], -32602);
-    wire.initialize("2024-11-05", json!({}));
-    wire.ok("write", json!({"file_path": "a.txt", "content": "one\n"}));
-    assert_eq!(wire.finish().code, Some(0));
-}
-
-#[test]
 fn a_request_turned_down_changes_nothing() {
     let mut wire = Wire::open(Revision::Newest, &["memory:"]);
     wire.fails("read", json!({"file_path": "a.txt"}), "FS_NOT_FOUND");

@@ -6,6 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::peak_memory;
+
 /// The two ways to begin a connection, each in the revision that is furthest out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Revision {
@@ -183,6 +185,11 @@ impl Wire {
         })?;
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         Some(message)
+    }
+
+    /// Returns the most memory that the server held at any time, in bytes.
+    pub(super) fn peak_memory(&self) -> u64 {
+        peak_memory(self.child.id())
     }
 
     /// Stops listening, as a client does that crashed on its side.

@@ -49,12 +49,7 @@ impl Batch {
 
     /// Returns the most memory that the process held at any time, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.child.id());
-        let status = std::fs::read_to_string(status).expect("the process runs");
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
-        let kibibytes = kibibytes.and_then(|number| number.parse::<u64>().ok());
-        kibibytes.expect("the kernel tells the peak") << 10
+        peak_memory(self.child.id())
     }
 
     /// Kills the process and waits until it is gone.
@@ -80,4 +75,14 @@ impl Batch {
         let status = self.child.wait().expect("the process ends");
         status.code().expect("the process exits by itself")
     }
+}
+
+/// Returns the most memory that a process held at any time, in bytes.
+pub(crate) fn peak_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    let status = status.expect("the process runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
+    let kibibytes = kibibytes.and_then(|number| number.parse::<u64>().ok());
+    kibibytes.expect("the kernel tells the peak") << 10
 }

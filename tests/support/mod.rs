@@ -11,7 +11,7 @@ mod snapshot;
 mod verdict;
 
 pub(crate) use backend::{Backend, Hand, Scene, Stage};
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, peak_memory};
 pub(crate) use claims::{check, check_broken, claims};
 pub(crate) use double::{Double, Hooks, Meddler, Moment};
 pub(crate) use faults::Fault;
