@@ -9,6 +9,7 @@
               workspace"
 )]
 
+pub(crate) mod places;
 mod section;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub enum Offered {
 /// What an operator decided about a workspace; what is left open keeps its default.
 #[derive(Clone, Default)]
 pub struct Config {
+    /// The file that this was read from, if it was.
+    pub file: Option<PathBuf>,
     /// The workspace: a URL, or a path, relative to the configuration's own folder.
     pub workspace: Option<String>,
     /// Options of the storage.
@@ -115,6 +118,7 @@ impl Config {
                     None => folder.join(workspace).to_string_lossy().into_owned(),
                 });
         config.session_file = config.session_file.map(|file| folder.join(file));
+        config.file = Some(path.to_owned());
         Ok(config)
     }
 
@@ -136,6 +140,7 @@ impl Config {
         })?;
         let mut top = Section::top(table);
         let config = Self {
+            file: None,
             workspace: top.text("workspace")?,
             options: options(&mut top)?,
             durability: top.text("durability")?,
@@ -182,6 +187,7 @@ impl Config {
         }
         builder = builder
             .path_rules(self.rules.clone().build()?)
+            .keeping(self.own_files())
             .quotas(self.quotas);
         if let Some(screen) = &self.screen {
             builder = builder.screen(screen.clone());
@@ -199,6 +205,12 @@ impl Config {
             Some(durability) => builder.option("durability", durability),
             None => builder,
         }
+    }
+
+    /// Returns the operator's own files, which no tool changes where they lie in the workspace.
+    fn own_files(&self) -> Vec<PathBuf> {
+        let session_files = self.session_file.iter().flat_map(SessionFile::paths);
+        self.file.iter().cloned().chain(session_files).collect()
     }
 
     /// Sets what must have been seen, and how long that is remembered.

@@ -151,6 +151,15 @@ pub(crate) fn scheme_of(location: &str) -> Option<&str> {
     valid.then_some(scheme)
 }
 
+/// Returns the folder of the host's that a location names, if it names one.
+pub(crate) fn folder_of(location: &str) -> Result<Option<String>> {
+    match scheme_of(location) {
+        None => Ok(Some(location.to_owned())),
+        Some(scheme) if scheme.eq_ignore_ascii_case("file") => path_of_file_url(location).map(Some),
+        Some(_) => Ok(None),
+    }
+}
+
 #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
 fn open_object(location: &str, options: Options) -> Result<Arc<dyn FileSystem>> {
     let object = seamfs_providers::Object::connect(location, options.into_pairs())?;
@@ -174,10 +183,7 @@ fn open_memory(location: &str, mut options: Options) -> Result<Arc<dyn FileSyste
 }
 
 fn open_local(location: &str, mut options: Options) -> Result<Arc<dyn FileSystem>> {
-    let path = match scheme_of(location) {
-        Some(_) => path_of_file_url(location)?,
-        None => location.to_owned(),
-    };
+    let path = folder_of(location)?.unwrap_or_else(|| location.to_owned());
     let local = LocalOptions::default()
         .durability(choice::<Durability>(&mut options, "durability")?)
         .display(choice::<DisplayRoot>(&mut options, "display")?)
@@ -217,25 +223,71 @@ where
     }
 }
 
-/// Parses a number of bytes: digits, with `KiB`, `MiB` or `GiB` behind them if wanted.
+/// What a number of bytes looks like.
+pub(crate) const SIZES: &str = "a number of bytes, such as 1048576, 1MB (1,000,000) or 1MiB \
+                                (1,048,576); the units are B, KB, MB, GB, TB, KiB, MiB, GiB and TiB";
+
+/// Parses a number of bytes: a whole number, with a unit behind it if wanted, whatever the case.
 pub(crate) fn parse_size(key: &str, text: &str) -> Result<u64> {
-    let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-    let (digits, unit) = units
-        .iter()
-        .find_map(|(name, unit)| text.strip_suffix(name).map(|digits| (digits, *unit)))
-        .unwrap_or((text, 1));
-    digits
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(unit))
-        .ok_or_else(|| {
-            invalid(format!(
-                "the option `{key}` takes a number of bytes, such as 1048576 or 1MiB"
-            ))
-        })
+    let text = text.trim();
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(end);
+    let unit: Option<u64> = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "kb" => Some(1000),
+        "mb" => Some(1000_u64.pow(2)),
+        "gb" => Some(1000_u64.pow(3)),
+        "tb" => Some(1000_u64.pow(4)),
+        "kib" => Some(1 << 10),
+        "mib" => Some(1 << 20),
+        "gib" => Some(1 << 30),
+        "tib" => Some(1 << 40),
+        _ => None,
+    };
+    let number = digits.parse::<u64>().ok();
+    unit.and_then(|unit| number?.checked_mul(unit))
+        .ok_or_else(|| invalid(format!("the option `{key}` takes {SIZES}")))
 }
 
 fn invalid(message: impl Into<String>) -> FsError {
     FsError::new(ErrorCode::InvalidArgument, message.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_the_usual_units() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("1048576", 1 << 20),
+            ("12 B", 12),
+            ("1MB", 1_000_000),
+            ("1 MB", 1_000_000),
+            ("2kb", 2000),
+            ("1MiB", 1 << 20),
+            (" 3 gib ", 3 << 30),
+            ("16TiB", 16 << 40),
+        ] {
+            assert_eq!(parse_size("quota", text).unwrap(), bytes, "{text}");
+        }
+        for text in [
+            "",
+            "MB",
+            "1M",
+            "1.5MB",
+            "-1",
+            "1 cow",
+            "99999999999TiB",
+            "１MB",
+        ] {
+            let error = parse_size("quota", text).unwrap_err();
+            let message = error.message();
+            assert!(
+                message.contains("`quota`") && message.contains("KiB, MiB"),
+                "{message}"
+            );
+        }
+    }
 }

@@ -5,7 +5,8 @@
 //! new one beside it and renaming that over it. One process at a time has it open: another is
 //! refused by a lock on `FILE.lock`, which a killed process lets go of.
 //!
-//! It belongs outside the workspace, where no agent can edit it. It names files and hashes of
+//! It belongs outside the workspace; where a configuration or the command line puts it inside, no
+//! tool changes it. It names files and hashes of
 //! their contents; it holds no text of them.
 
 #![allow(
@@ -59,6 +60,12 @@ impl SessionFile {
             file: Mutex::new(file),
             _lock: lock,
         })
+    }
+
+    /// Returns every file that a session file at this path is kept in.
+    pub(crate) fn paths(path: impl AsRef<Path>) -> [PathBuf; 3] {
+        let path = path.as_ref();
+        [path.to_owned(), beside(path, "lock"), beside(path, "new")]
     }
 
     fn read(&self) -> io::Result<String> {

@@ -1,5 +1,6 @@
 //! The workspace: a file system, a gate and tools, put together.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use seamfs_policy::{
 use seamfs_tools::{Call, Caller, Tool, ToolSpec, Toolbox, catalogue};
 use serde_json::Value;
 
-use crate::registry::{Options, Registry};
+use crate::config::places;
+use crate::registry::{self, Options, Registry};
 
 /// How long a call may take, waiting for its turn included, unless told otherwise.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
@@ -198,6 +200,7 @@ pub struct WorkspaceBuilder {
     past: Option<Past>,
     sandbox: Option<SandboxMode>,
     path_rules: Option<PathRules>,
+    own_files: Vec<PathBuf>,
     quotas: Quotas,
     screen: Screen,
     approver: Option<Arc<dyn Approver>>,
@@ -216,6 +219,7 @@ impl Default for WorkspaceBuilder {
             past: None,
             sandbox: None,
             path_rules: None,
+            own_files: Vec::new(),
             quotas: Quotas::default(),
             screen: Screen::default().allowing(Trace::Elision),
             approver: None,
@@ -287,6 +291,14 @@ impl WorkspaceBuilder {
         self
     }
 
+    /// Keeps files of the operator's own read-only, such as a configuration, where they lie in a
+    /// folder that is opened by its place on the host. No pattern and no grant widens this.
+    #[must_use]
+    pub fn keeping(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.own_files.extend(files);
+        self
+    }
+
     /// Bounds how much may be written. Default nothing.
     #[must_use]
     pub fn quotas(mut self, quotas: Quotas) -> Self {
@@ -322,7 +334,7 @@ impl WorkspaceBuilder {
     ///
     /// # Errors
     /// `FS_INVALID_ARGUMENT` for a name that is no tool, naming those that exist, and for one
-    /// that is named twice.
+    /// that is named twice; also for no name at all.
     pub fn tools<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut chosen = Vec::new();
         for name in names {
@@ -332,6 +344,10 @@ impl WorkspaceBuilder {
                 return Err(FsError::new(ErrorCode::InvalidArgument, message));
             }
             chosen.push(at);
+        }
+        if chosen.is_empty() {
+            let message = "no tool is named; name one at the least, or leave it at all of them";
+            return Err(FsError::new(ErrorCode::InvalidArgument, message));
         }
         let mut tools: Vec<_> = self.tools.into_iter().map(Some).collect();
         self.tools = chosen.iter().filter_map(|at| tools[*at].take()).collect();
@@ -362,8 +378,17 @@ impl WorkspaceBuilder {
     /// Opens the storage and puts everything together.
     ///
     /// # Errors
-    /// As [`Workspace::open`].
-    pub async fn open(self, location: &str) -> Result<Workspace> {
+    /// As [`Workspace::open`]; `FS_INVALID_ARGUMENT` for a path pattern that spells the folder's
+    /// own place on the host, naming its relative form.
+    pub async fn open(mut self, location: &str) -> Result<Workspace> {
+        if let Some(root) = registry::folder_of(location)? {
+            let rules = match self.path_rules.take() {
+                Some(rules) => rules,
+                None => PathRules::builder().build()?,
+            };
+            let rules = places::placed(rules, &root, &self.own_files)?;
+            self = self.path_rules(rules);
+        }
         let fs = self.registry.open(location, self.options.clone()).await?;
         Ok(self.over(fs))
     }

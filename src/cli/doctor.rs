@@ -15,6 +15,7 @@ use seamfs::providers::object::Conditions;
 use seamfs::{CallContext, Config, ErrorCode, FileSystemExt, FsError, Workspace};
 use serde_json::Value;
 
+use super::open::set_options;
 use super::{Outcome, key_value, show};
 
 #[derive(Debug, Args)]
@@ -95,7 +96,7 @@ async fn open(args: &DoctorArgs) -> Result<Patient, FsError> {
         Some(file) => Config::load(file)?,
         None => Config::default(),
     };
-    config.options.extend(args.options.iter().cloned());
+    set_options(&mut config, &args.options)?;
     if args.durability.is_some() {
         config.durability.clone_from(&args.durability);
     }

@@ -6,7 +6,7 @@ use seamfs::mcp::Server;
 use super::{Outcome, WorkspaceArgs, open, show};
 
 /// What is offered unless the options name others: one way to edit, not two at once.
-const TOOLS: [&str; 3] = ["read", "write", "edit"];
+pub(super) const TOOLS: [&str; 3] = ["read", "write", "edit"];
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {

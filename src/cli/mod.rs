@@ -107,7 +107,7 @@ pub(crate) struct Settings {
     /// A configuration, as docs/operators.md describes; other options override it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<std::path::PathBuf>,
-    /// An option of the storage; may be repeated.
+    /// An option of the storage; may be repeated with other keys.
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) options: Vec<(String, String)>,
     /// The working folder, where relative paths start.

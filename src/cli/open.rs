@@ -28,7 +28,7 @@ pub(crate) fn configuration(settings: &Settings) -> Result<Config> {
         Some(file) => Config::load(file)?,
         None => Config::default(),
     };
-    config.options.extend(settings.options.iter().cloned());
+    set_options(&mut config, &settings.options)?;
     if settings.durability.is_some() {
         config.durability.clone_from(&settings.durability);
     }
@@ -73,6 +73,18 @@ pub(crate) fn configuration(settings: &Settings) -> Result<Config> {
     Ok(config)
 }
 
+/// Lets options of the storage override those of a configuration.
+pub(crate) fn set_options(config: &mut Config, options: &[(String, String)]) -> Result<()> {
+    for (at, (key, value)) in options.iter().enumerate() {
+        if options[..at].iter().any(|(known, _)| known == key) {
+            let message = format!("the option `-o {key}` is given twice; give it once");
+            return Err(FsError::new(ErrorCode::InvalidArgument, message));
+        }
+        config.options.insert(key.clone(), value.clone());
+    }
+    Ok(())
+}
+
 /// Opens a workspace; `tools` are offered unless others are named.
 pub(crate) async fn open(args: &WorkspaceArgs, tools: &[&str]) -> Result<Opened> {
     open_asking(args, tools, None).await
@@ -85,10 +97,7 @@ pub(crate) async fn open_asking(
     approver: Option<Arc<dyn Approver>>,
 ) -> Result<Opened> {
     let mut config = configuration(&args.settings)?;
-    if config.tools.is_none() && !tools.is_empty() {
-        let tools = tools.iter().map(|tool| (*tool).to_owned());
-        config.tools = Some(Offered::Named(tools.collect()));
-    }
+    offer(&mut config, tools);
     let mut builder = config.configure(config.storing(Workspace::builder()))?;
     if let Some(approver) = approver {
         builder = builder.approver(approver);
@@ -102,9 +111,21 @@ pub(crate) async fn open_asking(
     Ok(Opened { workspace, cwd })
 }
 
+/// Offers these tools, or all for none, unless the operator named others.
+fn offer(config: &mut Config, tools: &[&str]) {
+    if config.tools.is_none() && !tools.is_empty() {
+        let tools = tools.iter().map(|tool| (*tool).to_owned());
+        config.tools = Some(Offered::Named(tools.collect()));
+    }
+}
+
 /// Puts the tools together as a workspace of these settings has them, without its storage.
 pub(crate) async fn described(settings: &Settings) -> Result<Workspace> {
     let mut config = configuration(settings)?;
+    if config.file.is_some() {
+        // What an operator's file leaves open is as for the agents that it is for.
+        offer(&mut config, &super::mcp::TOOLS);
+    }
     // No file of the operator's is touched to describe the tools, nor one of the workspace.
     config.session_file = None;
     let builder = config.configure(Workspace::builder())?;

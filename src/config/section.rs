@@ -4,7 +4,7 @@ use seamfs_core::{FsError, Result};
 use toml::{Table, Value};
 
 use super::{Offered, invalid};
-use crate::registry::parse_size;
+use crate::registry::{SIZES, parse_size};
 
 /// How alike two keys must be, from 0 to 1, for one to be meant by the other.
 const ALIKE: f64 = 0.7;
@@ -111,7 +111,12 @@ impl Section {
             self.take(key);
             return Ok(Some(Offered::All));
         }
-        Ok(self.names(key)?.map(Offered::Named))
+        match self.names(key)? {
+            Some(names) if names.is_empty() => {
+                Err(self.at(key, "must name a tool at the least, or be \"all\""))
+            }
+            names => Ok(names.map(Offered::Named)),
+        }
     }
 
     /// Takes a number of bytes, such as `1048576` or `"1MiB"`.
@@ -122,10 +127,7 @@ impl Section {
             Some(Value::String(text)) => parse_size(key, &text)
                 .map(Some)
                 .map_err(|error| self.at(key, error.message())),
-            Some(_) => Err(self.at(
-                key,
-                "must be a number of bytes, such as 1048576 or \"1MiB\"",
-            )),
+            Some(_) => Err(self.at(key, &format!("must be {SIZES}"))),
         }
     }
 

@@ -28,7 +28,7 @@ read-only = ["*.lock"]
 
 [quotas]
 file-bytes = "10MiB"
-session-bytes = 1000
+session-bytes = "1 kB"
 session-mutations = 20
 
 [content]
@@ -111,6 +111,11 @@ fn a_value_that_does_not_fit_is_named_with_what_would() {
         ("sandbox = \"readonly\"", "did you mean \"read-only\"?"),
         ("coverage = \"yes\"", "`coverage`: must be true or false"),
         ("tools = \"read\"", "`tools`: must be a list"),
+        ("tools = []", "`tools`: must name a tool"),
+        (
+            "[quotas]\nfile-bytes = \"1M\"",
+            "the units are B, KB, MB, GB, TB, KiB, MiB, GiB and TiB",
+        ),
         (
             "[quotas]\nfile-bytes = -1",
             "`quotas.file-bytes`: must be a number of bytes",

@@ -1,6 +1,7 @@
 //! `seamfs.toml` through every command: what it says holds, and options override it.
 
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -233,4 +234,200 @@ fn a_configuration_keeps_elisions_out_unless_it_says_otherwise() {
             .code(),
         Some(0)
     );
+}
+
+/// Starts a server, lists its tools and ends it.
+fn offered(args: &[&str]) -> Vec<Value> {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_seamfs"))
+        .arg("mcp")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary under test starts");
+    let mut input = server.stdin.take().expect("the input is open");
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }});
+    let opened = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    for line in [hello, opened, list] {
+        writeln!(input, "{line}").expect("the server reads");
+    }
+    drop(input);
+    let output = server.wait_with_output().expect("the server ends");
+    let text = String::from_utf8(output.stdout).expect("output is text");
+    let mut answers = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    let listed = answers.find(|answer| answer["id"] == 1).expect("an answer");
+    let tools = listed["result"]["tools"].as_array();
+    tools.expect("a list").clone()
+}
+
+#[test]
+fn what_tools_lists_under_a_configuration_is_what_a_server_offers() {
+    for (text, extra, names) in [
+        ("", &[][..], &["read", "write", "edit"][..]),
+        (SAFE, &[], &["read", "write", "edit"]),
+        (
+            SAFE,
+            &["--sandbox", "read-only"],
+            &["read", "write", "edit"],
+        ),
+        ("tools = [\"edit\", \"read\"]\n", &[], &["edit", "read"]),
+        (
+            "tools = \"all\"\ncoverage = true\n[tool-options.read]\nmax_lines = 7\n",
+            &[],
+            &["read", "write", "edit", "str_replace_editor"],
+        ),
+        (
+            "",
+            &["--tools", "str_replace_editor"],
+            &["str_replace_editor"],
+        ),
+    ] {
+        let (folder, file) = configured(text);
+        let options = [&["--config", &file], extra].concat();
+        let workspace = folder.path().join("ws");
+        let workspace = ["-w", workspace.to_str().expect("a name")];
+        let offered = offered(&[&options[..], &workspace].concat());
+        let listed = seamfs(&[&["tools", "--json"], &options[..]].concat());
+        let listed: Vec<Value> = serde_json::from_str(&stdout(&listed)).expect("it is JSON");
+        let found: Vec<_> = listed.iter().map(|tool| tool["name"].clone()).collect();
+        assert_eq!(found, names, "{text}");
+        assert_eq!(offered.len(), listed.len(), "{text}");
+        for (offered, listed) in offered.iter().zip(&listed) {
+            for (one, other) in [
+                ("name", "name"),
+                ("description", "description"),
+                ("inputSchema", "input_schema"),
+                ("outputSchema", "output_schema"),
+            ] {
+                assert_eq!(offered[one], listed[other], "{text}: {one}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_tool_changes_the_files_that_say_what_it_may_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = "workspace = \".\"\nsession-file = \"seen\"\n[options]\ndisplay = \"virtual\"\n\
+                [quotas]\nsession-mutations = 3\n[rules]\nread-only = [\"!seamfs.toml\"]\n";
+    fs::write(at("seamfs.toml"), text).unwrap();
+    std::os::unix::fs::symlink("seamfs.toml", at("link")).unwrap();
+    let file = at("seamfs.toml");
+    // Whichever way the operator names it.
+    for (args, own) in [
+        (
+            vec!["--config", file.to_str().unwrap()],
+            &[
+                "seamfs.toml",
+                "link",
+                "SEAMFS.TOML",
+                "seen",
+                "seen.lock",
+                "seen.new",
+            ][..],
+        ),
+        (vec!["--config", "./seamfs.toml"], &["seamfs.toml", "seen"]),
+        (
+            vec![
+                "-w",
+                ".",
+                "--session-file",
+                "of/../other",
+                "-o",
+                "display=virtual",
+            ],
+            &["other", "other.lock"],
+        ),
+    ] {
+        fs::create_dir_all(at("of")).unwrap();
+        for name in own {
+            let content = json!({"file_path": name, "content": "x"}).to_string();
+            let output = Command::new(env!("CARGO_BIN_EXE_seamfs"))
+                .current_dir(folder.path())
+                .arg("call")
+                .args(&args)
+                .args(["write", &content])
+                .stdin(Stdio::null())
+                .output()
+                .expect("the binary under test starts");
+            let said = stdout(&output);
+            assert!(
+                said.contains("keeps this path read-only"),
+                "{args:?} {name}: {output:?}"
+            );
+            assert!(said.contains("FS_SANDBOX_DENIED"), "{said}");
+        }
+    }
+    assert_eq!(fs::read_to_string(at("seamfs.toml")).unwrap(), text);
+    // Read it may be, and what lies beside it is not concerned.
+    let call = |tool: &str, args: Value| {
+        seamfs(&[
+            "call",
+            "--config",
+            file.to_str().unwrap(),
+            tool,
+            &args.to_string(),
+        ])
+    };
+    let read = call("read", json!({"file_path": "seamfs.toml"}));
+    assert!(stdout(&read).contains("session-mutations"), "{read:?}");
+    let beside = call(
+        "write",
+        json!({"file_path": "of/seamfs.toml", "content": "x"}),
+    );
+    assert_eq!(beside.status.code(), Some(0), "{beside:?}");
+    // The double: a process that was told of no such file.
+    let content = json!({"file_path": "seamfs.toml", "content": "x"}).to_string();
+    let plain = folder.path().to_str().unwrap();
+    let untold = seamfs(&["call", "-w", plain, "--policy", "none", "write", &content]);
+    assert_eq!(untold.status.code(), Some(0), "{untold:?}");
+}
+
+#[test]
+fn a_pattern_that_spells_the_workspaces_place_is_an_error_with_its_relative_form() {
+    for display in ["host", "virtual"] {
+        let (folder, file) = configured("");
+        let root = folder.path().join("ws");
+        let text = format!(
+            "workspace = \"ws\"\n[options]\ndisplay = \"{display}\"\n\
+             [rules]\ndeny = [\"{}/infra/prod\"]\n",
+            root.display()
+        );
+        fs::write(&file, text).unwrap();
+        let output = seamfs(&["call", "--config", &file, "read", "{}"]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("write \"/infra/prod\""), "{errors}");
+    }
+}
+
+#[test]
+fn an_option_that_is_given_twice_is_an_error_and_a_configuration_is_overridden() {
+    for command in [
+        &["call", "read", "{}"][..],
+        &["batch"],
+        &["mcp"],
+        &["doctor", "memory:"],
+    ] {
+        let output = seamfs(&[command, &["-o", "quota=1", "-o", "quota=2"]].concat());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {errors}");
+        assert!(
+            errors.contains("`-o quota` is given twice"),
+            "{command:?}: {errors}"
+        );
+    }
+    let (_folder, file) = configured("workspace = \"memory:\"\n[options]\nquota = \"1 B\"\n");
+    let write = json!({"file_path": "a", "content": "xx"}).to_string();
+    for (extra, code) in [(&[][..], 1), (&["-o", "quota=1 KB"], 0)] {
+        let output = seamfs(&[&["call", "--config", &file], extra, &["write", &write]].concat());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    }
 }
