@@ -1,12 +1,15 @@
 //! What an operator decides: path rules, quotas, the screen on content, modes and escalation, and
 //! the configuration that says so.
 
+mod approvals;
 mod config;
 mod content;
 mod escalation;
+mod ground;
 mod layers;
 mod quotas;
 mod rules;
+mod scripts;
 mod terminal;
 
 /// Makes a test of a claim for each backend, and one that a workspace which forgets what its
@@ -31,10 +34,10 @@ macro_rules! decided {
             })*
         }
 
-        mod object {
+        mod s3 {
             $(#[test]
             fn $name() {
-                crate::support::check(crate::support::Backend::Object, |stage| {
+                crate::support::check(crate::support::Backend::S3, |stage| {
                     super::$name(stage, super::$decide)
                 });
             })*
