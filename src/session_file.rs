@@ -34,7 +34,7 @@ pub struct SessionFile {
     /// Open for appending.
     file: Mutex<File>,
     /// Held for as long as the log is.
-    _lock: File,
+    lock: File,
 }
 
 impl SessionFile {
@@ -58,7 +58,7 @@ impl SessionFile {
         Ok(Self {
             path,
             file: Mutex::new(file),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -93,6 +93,14 @@ impl SessionFile {
         std::fs::rename(&staged, &self.path)?;
         *file = new;
         Ok(())
+    }
+}
+
+/// Lets go of the lock for whoever holds a copy of it too: a child that was just forked has one
+/// until it runs its own program, and would keep the next owner out meanwhile.
+impl Drop for SessionFile {
+    fn drop(&mut self) {
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -173,6 +181,21 @@ mod tests {
 
     fn records(path: &Path) -> Vec<String> {
         SessionFile::open(path).unwrap().load().unwrap()
+    }
+
+    #[test]
+    fn a_copy_of_the_lock_in_a_forked_child_does_not_outlive_the_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let first = SessionFile::open(&path).unwrap();
+        let copy = first.lock.try_clone().unwrap();
+        assert_eq!(
+            SessionFile::open(&path).unwrap_err().code(),
+            ErrorCode::Busy
+        );
+        drop(first);
+        SessionFile::open(&path).unwrap();
+        drop(copy);
     }
 
     #[test]
