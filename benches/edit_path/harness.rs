@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a sample lasts at the least: entering the runtime once must not show in it.
+/// How long a sample lasts at the least, for the clock to time it.
 const SAMPLE: Duration = Duration::from_millis(1);
 
 /// How much is measured.
@@ -56,12 +56,17 @@ impl Budget {
     }
 }
 
-/// One side of a row: does the work so many times.
-pub(crate) type Work<'a> = Box<dyn FnMut(usize) + 'a>;
+/// One side of a row: does the work so many times, and says how long that took. To enter a runtime,
+/// which on an idle machine wakes a core, is not in it.
+pub(crate) type Work<'a> = Box<dyn FnMut(usize) -> Duration + 'a>;
 
 /// Makes a side of what does the work once.
 pub(crate) fn each<'a>(mut once: impl FnMut() + 'a) -> Work<'a> {
-    Box::new(move |times| (0..times).for_each(|_| once()))
+    Box::new(move |times| {
+        let start = Instant::now();
+        (0..times).for_each(|_| once());
+        start.elapsed()
+    })
 }
 
 /// Collects rows and prints them.
@@ -111,13 +116,13 @@ impl Harness {
             return;
         }
         let run = |work: &mut Work<'_>, times: usize| {
-            let start = Instant::now();
-            work(times);
-            start.elapsed() / u32::try_from(times).expect("a few runs")
+            work(times) / u32::try_from(times).expect("a few runs")
         };
-        // Once to warm up, and to learn how many runs make a sample the clock can time.
-        let once = run(&mut twin, 1).max(run(&mut subject, 1));
-        let times = (SAMPLE.as_nanos() / once.as_nanos().max(1)).clamp(1, 1000) as usize;
+        // To warm up, and to learn how many runs make a sample the clock can time.
+        let mut times = 1;
+        while times < 1000 && twin(times).max(subject(times)) < SAMPLE {
+            times *= 2;
+        }
         let (mut subjects, mut to_twin, mut to_bare) = (Vec::new(), Vec::new(), Vec::new());
         let start = Instant::now();
         while subjects.len() < self.budget.pairs.0
@@ -152,11 +157,7 @@ impl Harness {
             return;
         }
         const TIMES: usize = 20;
-        let micros = |work: &mut Work<'_>| {
-            let start = Instant::now();
-            work(TIMES);
-            start.elapsed().as_secs_f64() * 1e6 / TIMES as f64
-        };
+        let micros = |work: &mut Work<'_>| work(TIMES).as_secs_f64() * 1e6 / TIMES as f64;
         let mut added: Vec<f64> = (0..self.budget.pairs.1)
             .map(|_| micros(&mut through) - micros(&mut within))
             .collect();

@@ -1,7 +1,7 @@
 //! The rows of a local folder.
 
 use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,10 +13,13 @@ use tokio::runtime::Runtime;
 
 use crate::harness::{Harness, Work, each};
 use crate::rows::{edits_by_provider, edits_by_tool};
-use crate::scene::{Turn, call, calls, text, text_of_many_marks};
+use crate::scene::{Turn, call, calls, marks, text, text_of_many_marks, timed};
 use crate::twin::{self, Sync};
 
-/// Three files of one size in one folder: the subject's, the twin's and the bare twin's.
+/// Three files of one size: the subject's, and in a folder beside it the twin's and the bare twin's.
+///
+/// In one folder each would change the folder under the subject, which then looks for what others
+/// left there.
 pub(crate) struct LocalScene<'a> {
     runtime: &'a Runtime,
     folder: &'a Path,
@@ -35,6 +38,7 @@ impl<'a> LocalScene<'a> {
         durability: Durability,
         sync: Sync,
     ) -> Self {
+        std::fs::create_dir_all(folder.join("beside")).expect("room");
         let options = LocalOptions::default().durability(durability);
         let fs: Arc<dyn FileSystem> =
             Arc::new(Local::open_with(folder, options).expect("a folder"));
@@ -53,9 +57,17 @@ impl<'a> LocalScene<'a> {
         }
     }
 
+    fn twin(&self) -> PathBuf {
+        self.folder.join("beside/twin.txt")
+    }
+
+    fn bare(&self) -> PathBuf {
+        self.folder.join("beside/bare.txt")
+    }
+
     fn reset(&self, text: &[u8]) {
-        for name in ["subject.txt", "twin.txt", "bare.txt"] {
-            std::fs::write(self.folder.join(name), text).expect("room");
+        for path in [self.folder.join("subject.txt"), self.twin(), self.bare()] {
+            std::fs::write(path, text).expect("room");
         }
         let read = json!({"file_path": "subject.txt"});
         call(self.runtime, &self.session, "read", read);
@@ -70,7 +82,7 @@ impl<'a> LocalScene<'a> {
     }
 
     pub(crate) fn edits(&self, harness: &mut Harness, label: &str, durability: &str) {
-        let (twin, bare) = (self.folder.join("twin.txt"), self.folder.join("bare.txt"));
+        let (twin, bare) = (self.twin(), self.bare());
         let sync = self.sync;
         for way in ["tool", "provider"] {
             let name = format!("local {durability}, edit by {way}, {label}");
@@ -97,6 +109,66 @@ impl<'a> LocalScene<'a> {
         }
     }
 
+    /// Edits of files that nobody touched for a while, as most are that an agent edits: so many in
+    /// turn that each has rested when its turn comes again.
+    pub(crate) fn edits_at_rest(&self, harness: &mut Harness, label: &str, files: usize) {
+        let name = format!("local none, edit of a file at rest by tool, {label}");
+        if !harness.wants(&name) {
+            return;
+        }
+        let folders = ["rest", "beside/rest"].map(|folder| self.folder.join(folder));
+        folders
+            .iter()
+            .for_each(|folder| std::fs::create_dir(folder).expect("room"));
+        let paths = |kind: &str| -> Vec<_> {
+            let path = |number| format!("{kind}-{number}");
+            (0..files).map(path).collect()
+        };
+        let [ours, theirs, bares] =
+            ["rest/ours", "beside/rest/twin", "beside/rest/bare"].map(paths);
+        for path in [&ours, &theirs, &bares].into_iter().flatten() {
+            std::fs::write(self.folder.join(path), text(self.size)).expect("room");
+        }
+        for path in &ours {
+            call(
+                self.runtime,
+                &self.session,
+                "read",
+                json!({"file_path": path}),
+            );
+        }
+        let ours = Arc::new(ours);
+        let at = Arc::new(AtomicUsize::new(0));
+        // Every file is in the same state when a round begins.
+        let turned = move |number: usize| marks(number / files);
+        let turns = || Cell::new(0);
+        let (their_turn, bare_turn) = (turns(), turns());
+        let next = |turn: &Cell<usize>| turn.replace(turn.get() + 1);
+        harness.row(
+            &name,
+            self.calls("edit", move || {
+                let number = at.fetch_add(1, Ordering::Relaxed);
+                let (old, new) = turned(number);
+                json!({"file_path": ours[number % files], "old_string": old, "new_string": new})
+            }),
+            each(|| {
+                let number = next(&their_turn);
+                let (old, new) = turned(number);
+                let path = self.folder.join(&theirs[number % files]);
+                twin::edit(&path, old.as_bytes(), new.as_bytes(), self.sync);
+            }),
+            Some(each(|| {
+                let number = next(&bare_turn);
+                let (old, new) = turned(number);
+                let path = self.folder.join(&bares[number % files]);
+                twin::bare_edit(&path, old.as_bytes(), new.as_bytes(), self.sync);
+            })),
+        );
+        for folder in folders {
+            std::fs::remove_dir_all(folder).expect("they go");
+        }
+    }
+
     pub(crate) fn others(&self, harness: &mut Harness, label: &str) {
         self.misses(harness, label);
         self.many(harness, label);
@@ -108,17 +180,18 @@ impl<'a> LocalScene<'a> {
 
     fn misses(&self, harness: &mut Harness, label: &str) {
         self.reset(&text(self.size));
-        let twin = self.folder.join("twin.txt");
+        let twin = self.twin();
         let absent = "a text that is nowhere in this file";
         let arguments =
             json!({"file_path": "subject.txt", "old_string": absent, "new_string": "x"});
         harness.row(
             &format!("local none, miss by tool, {label}"),
-            each(|| {
+            Box::new(|times| {
                 let (session, arguments) = (self.session.clone(), arguments.clone());
-                let call = async move { session.call("edit", arguments).await };
-                let missed = self.runtime.block_on(async { tokio::spawn(call).await });
-                assert!(missed.expect("a call").is_error());
+                timed(self.runtime, times, move || {
+                    let call = session.call("edit", arguments.clone());
+                    async move { assert!(call.await.is_error()) }
+                })
             }),
             each(|| twin::miss(&twin, absent.as_bytes())),
             None,
@@ -130,7 +203,7 @@ impl<'a> LocalScene<'a> {
             return;
         }
         self.reset(&text_of_many_marks(self.size));
-        let twin = self.folder.join("twin.txt");
+        let twin = self.twin();
         let (ours, theirs) = (Turn::default(), Turn::default());
         harness.row(
             &format!("local none, replace_all of 1,000, {label}"),
@@ -151,7 +224,7 @@ impl<'a> LocalScene<'a> {
 
     fn editor(&self, harness: &mut Harness, label: &str) {
         self.reset(&text(self.size));
-        let twin = self.folder.join("twin.txt");
+        let twin = self.twin();
         let path = self.target.display().to_owned();
         let (ours, theirs) = (Turn::default(), Turn::default());
         let at = path.clone();
@@ -192,7 +265,7 @@ impl<'a> LocalScene<'a> {
 
     fn writes(&self, harness: &mut Harness, label: &str) {
         self.reset(&text(self.size));
-        let twin = self.folder.join("twin.txt");
+        let twin = self.twin();
         let contents = [text(self.size), {
             let mut other = text(self.size);
             other.extend_from_slice(b"one more line\n");
@@ -248,7 +321,7 @@ impl<'a> LocalScene<'a> {
     }
 
     fn reads(&self, harness: &mut Harness, label: &str) {
-        let twin = self.folder.join("twin.txt");
+        let twin = self.twin();
         let lines = self.size / 64;
         let whole = ("whole file of 2,000 lines", 1);
         let late = ("late window", lines.saturating_sub(100).max(1));
@@ -274,10 +347,13 @@ impl<'a> LocalScene<'a> {
                 &row,
                 match name {
                     // A workspace that knows nothing of the file yet.
-                    "first window" => each(|| {
-                        let fresh = Workspace::builder().over(Arc::clone(&self.fs));
-                        let read = json!({"file_path": "subject.txt"});
-                        call(self.runtime, &fresh.session("fresh"), "read", read);
+                    "first window" => Box::new(|times| {
+                        let each = || {
+                            let fresh = Workspace::builder().over(Arc::clone(&self.fs));
+                            let read = json!({"file_path": "subject.txt"});
+                            call(self.runtime, &fresh.session("fresh"), "read", read)
+                        };
+                        (0..times).map(|_| each()).sum()
                     }),
                     _ => self.calls(
                         "read",

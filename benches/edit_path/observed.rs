@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use seamfs::core::TargetKey;
 use seamfs::core::gate::{Observation, Observed, Shown};
@@ -127,10 +128,16 @@ fn scene(
     session
 }
 
-fn edits(runtime: &Runtime, session: &Session, name: &'static str, turn: &Turn, times: usize) {
+fn edits(
+    runtime: &Runtime,
+    session: &Session,
+    name: &'static str,
+    turn: &Turn,
+    times: usize,
+) -> Duration {
     let turn = turn.clone();
     calls(runtime, session, "edit", times, move || {
         let (old, new) = turn.next();
         json!({"file_path": name, "old_string": old, "new_string": new})
-    });
+    })
 }

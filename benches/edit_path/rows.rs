@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use seamfs::core::replace::Replace;
@@ -13,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::harness::{Harness, each};
 use crate::local::LocalScene;
-use crate::scene::{SIZES, Turn, call, calls, text};
+use crate::scene::{SIZES, Turn, call, calls, text, timed};
 use crate::twin::{self, Sync};
 use crate::{footprint, object, observed, scaling, stdio};
 
@@ -38,6 +39,7 @@ pub(crate) fn run(harness: &mut Harness, folder: &Path) {
             let scene = LocalScene::new(&runtime, folder, size, durability, sync);
             scene.edits(harness, label, name);
             if sync == Sync::None {
+                scene.edits_at_rest(harness, label, files_at_rest(size));
                 scene.others(harness, label);
             }
         }
@@ -46,12 +48,23 @@ pub(crate) fn run(harness: &mut Harness, folder: &Path) {
     scaling::run(harness, &runtime, folder);
 }
 
-pub(crate) fn edits_by_tool(runtime: &Runtime, session: &Session, turn: &Turn, times: usize) {
+/// Returns how many files are edited in turn so that a tenth of a second passes before the first
+/// one's next edit, which none of them takes faster than 50 µs and a byte a nanosecond.
+fn files_at_rest(size: usize) -> usize {
+    (100_000_000 / (50_000 + size)).max(4)
+}
+
+pub(crate) fn edits_by_tool(
+    runtime: &Runtime,
+    session: &Session,
+    turn: &Turn,
+    times: usize,
+) -> Duration {
     let turn = turn.clone();
     calls(runtime, session, "edit", times, move || {
         let (old, new) = turn.next();
         json!({"file_path": "subject.txt", "old_string": old, "new_string": new})
-    });
+    })
 }
 
 pub(crate) fn edits_by_provider(
@@ -59,19 +72,17 @@ pub(crate) fn edits_by_provider(
     (fs, target): (&Arc<dyn FileSystem>, &Target),
     turn: &Turn,
     times: usize,
-) {
+) -> Duration {
     let (fs, target, turn) = (Arc::clone(fs), target.clone(), turn.clone());
-    let task = async move {
-        for _ in 0..times {
-            let (old, new) = turn.next();
-            let transform = Arc::new(Replace::once(old, new).expect("two texts"));
+    timed(runtime, times, move || {
+        let (old, new) = turn.next();
+        let transform = Arc::new(Replace::once(old, new).expect("two texts"));
+        let (fs, target) = (Arc::clone(&fs), target.clone());
+        async move {
             let edited = fs.edit(&target, transform, EditOptions::default()).await;
             assert!(edited.expect("an edit").changed());
         }
-    };
-    runtime
-        .block_on(async { tokio::spawn(task).await })
-        .expect("every edit succeeds");
+    })
 }
 
 fn memory(harness: &mut Harness, runtime: &Runtime, label: &str, size: usize) {

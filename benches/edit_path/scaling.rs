@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use seamfs::core::{FileSystemExt, ListOptions};
 use seamfs::providers::{Durability, Local, LocalOptions};
-use seamfs::{FileSystem, Session, Workspace};
+use seamfs::{FileSystem, Session, Target, Workspace};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::harness::{Harness, each};
-use crate::scene::{Turn, call, text};
+use crate::scene::{Turn, call, text, timed};
 
 /// Measures every figure that is wanted.
 pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, folder: &Path) {
@@ -152,6 +152,17 @@ fn sessions(harness: &mut Harness, runtime: &Runtime, folder: &Path, fs: &Arc<dy
     }
 }
 
+async fn names(fs: &dyn FileSystem, target: &Target) -> usize {
+    let listing = fs.list(target, ListOptions::default()).await;
+    let mut listing = listing.expect("a listing");
+    let mut names = 0;
+    while let Some(name) = listing.next().await {
+        name.expect("a name");
+        names += 1;
+    }
+    names
+}
+
 fn listings(harness: &mut Harness, runtime: &Runtime, folder: &Path, fs: &Arc<dyn FileSystem>) {
     for count in [10, 1000, 10_000, 100_000] {
         let name = format!("local, listing of {count} names");
@@ -167,19 +178,12 @@ fn listings(harness: &mut Harness, runtime: &Runtime, folder: &Path, fs: &Arc<dy
         let target = runtime.block_on(fs.target(&path)).expect("a target");
         harness.row(
             &name,
-            each(|| {
+            Box::new(|times| {
                 let (fs, target) = (Arc::clone(fs), target.clone());
-                let list = async move {
-                    let mut listing = fs.list(&target, ListOptions::default()).await.expect("it");
-                    let mut names = 0;
-                    while let Some(name) = listing.next().await {
-                        name.expect("a name");
-                        names += 1;
-                    }
-                    names
-                };
-                let names = runtime.block_on(async { tokio::spawn(list).await });
-                assert_eq!(names.expect("a listing"), count);
+                timed(runtime, times, move || {
+                    let (fs, target) = (Arc::clone(&fs), target.clone());
+                    async move { assert_eq!(names(&*fs, &target).await, count) }
+                })
             }),
             each(|| {
                 let mut names: Vec<_> = std::fs::read_dir(&within)

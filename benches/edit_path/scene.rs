@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use seamfs::Session;
 use serde_json::Value;
@@ -50,32 +51,64 @@ pub(crate) struct Turn(Arc<AtomicUsize>);
 
 impl Turn {
     pub(crate) fn next(&self) -> (&'static str, &'static str) {
-        let at = self.0.fetch_xor(1, Ordering::Relaxed);
-        (MARKS[at], MARKS[1 - at])
+        marks(self.0.fetch_xor(1, Ordering::Relaxed))
     }
 }
 
-/// Calls a tool so many times from a task of the runtime, as a host's does.
+/// Gives what to replace and what with, the so-manieth time.
+pub(crate) fn marks(turn: usize) -> (&'static str, &'static str) {
+    (MARKS[turn % 2], MARKS[1 - turn % 2])
+}
+
+/// Does work so many times in a task of the runtime, as a host's is, and says how long that took.
+///
+/// Between two times the task yields, which is not timed: a host calls when a message came, and not
+/// in a loop. A loop of tasks that wake each other is broken up by the runtime after three rounds,
+/// which then wakes another thread.
+pub(crate) fn timed<F: Future<Output = ()> + Send>(
+    runtime: &Runtime,
+    times: usize,
+    once: impl Fn() -> F + Send + 'static,
+) -> Duration {
+    let timed = async move {
+        let mut took = Duration::ZERO;
+        for _ in 0..times {
+            tokio::task::yield_now().await;
+            let start = Instant::now();
+            once().await;
+            took += start.elapsed();
+        }
+        took
+    };
+    runtime
+        .block_on(async { tokio::spawn(timed).await })
+        .expect("all of it succeeds")
+}
+
+/// Calls a tool so many times, and says how long that took.
 pub(crate) fn calls(
     runtime: &Runtime,
     session: &Session,
     tool: &'static str,
     times: usize,
     arguments: impl Fn() -> Value + Send + 'static,
-) {
+) -> Duration {
     let session = session.clone();
-    let task = async move {
-        for _ in 0..times {
-            let result = session.call(tool, arguments()).await;
+    timed(runtime, times, move || {
+        let call = session.call(tool, arguments());
+        async move {
+            let result = call.await;
             assert!(!result.is_error(), "{}", result.text);
         }
-    };
-    runtime
-        .block_on(async { tokio::spawn(task).await })
-        .expect("every call succeeds");
+    })
 }
 
 /// Calls a tool once.
-pub(crate) fn call(runtime: &Runtime, session: &Session, tool: &'static str, arguments: Value) {
-    calls(runtime, session, tool, 1, move || arguments.clone());
+pub(crate) fn call(
+    runtime: &Runtime,
+    session: &Session,
+    tool: &'static str,
+    arguments: Value,
+) -> Duration {
+    calls(runtime, session, tool, 1, move || arguments.clone())
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const KIB: usize = 1 << 10;
 const MARKS: [&str; 2] = ["the needle is here", "the needle was here"];
 
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     "decode 64 KiB",
     "plan a replacement in 64 KiB",
     "plan a replacement of two lines in 64 KiB with CRLF",
@@ -27,6 +27,7 @@ pub(crate) const NAMES: [&str; 11] = [
     "outline of 1 MiB through an edit",
     "memory, edit of 1 KiB by provider",
     "memory, edit of 1 KiB by tool with policy",
+    "memory, edit of 64 KiB by tool with policy",
     "memory, read of 1 KiB by tool with policy",
     "local, edit of 1 KiB by provider",
 ];
@@ -87,14 +88,12 @@ pub(crate) fn run(name: &str, times: u64) {
             });
         }
         "memory, edit of 1 KiB by provider" => by_provider(times, Arc::new(Memory::new())),
-        "memory, edit of 1 KiB by tool with policy" => by_tool(times, |at| {
-            let edit = json!({
-                "file_path": "subject.txt", "old_string": MARKS[at % 2], "new_string": MARKS[1 - at % 2],
-            });
-            ("edit", edit)
-        }),
+        "memory, edit of 1 KiB by tool with policy" => by_tool(times, KIB, edit),
+        "memory, edit of 64 KiB by tool with policy" => by_tool(times, 64 * KIB, edit),
         "memory, read of 1 KiB by tool with policy" => {
-            by_tool(times, |_| ("read", json!({"file_path": "subject.txt"})));
+            by_tool(times, KIB, |_| {
+                ("read", json!({"file_path": "subject.txt"}))
+            });
         }
         "local, edit of 1 KiB by provider" => {
             let folder = tempfile::tempdir().expect("a scratch folder");
@@ -140,7 +139,17 @@ fn by_provider(times: std::ops::Range<u64>, fs: Arc<dyn FileSystem>) {
     });
 }
 
-fn by_tool(times: std::ops::Range<u64>, call: impl Fn(usize) -> (&'static str, Value)) {
+fn edit(at: usize) -> (&'static str, Value) {
+    let [old, new] = [MARKS[at % 2], MARKS[1 - at % 2]];
+    let arguments = json!({"file_path": "subject.txt", "old_string": old, "new_string": new});
+    ("edit", arguments)
+}
+
+fn by_tool(
+    times: std::ops::Range<u64>,
+    size: usize,
+    call: impl Fn(usize) -> (&'static str, Value),
+) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -149,7 +158,7 @@ fn by_tool(times: std::ops::Range<u64>, call: impl Fn(usize) -> (&'static str, V
         let session = Workspace::builder()
             .over(Arc::new(Memory::new()))
             .session("counted");
-        let write = json!({"file_path": "subject.txt", "content": text(KIB)});
+        let write = json!({"file_path": "subject.txt", "content": text(size)});
         succeed(&session, "write", write).await;
         for at in times {
             let (tool, arguments) = call(at as usize);

@@ -189,7 +189,8 @@ pub struct Observed<'a> {
     pub observation: Observation,
     /// The bytes before a mutation, where they are known.
     pub before: Option<&'a Bytes>,
-    /// The bytes now, where they are at hand and within [`SNAPSHOT_LIMIT`].
+    /// The bytes now, where they are at hand and within [`SNAPSHOT_LIMIT`]; after an edit they are
+    /// had from [`Observed::edited_bytes`] instead.
     pub after: Option<&'a Bytes>,
     /// The outline of the bytes now, where they are over that limit and within [`OUTLINE_LIMIT`];
     /// after an edit it is had from [`Observed::edited_outline`] instead.
@@ -201,6 +202,13 @@ pub struct Observed<'a> {
 }
 
 impl Observed<'_> {
+    /// Makes the bytes after an edit, where they are within [`SNAPSHOT_LIMIT`].
+    pub fn edited_bytes(&self) -> Option<Bytes> {
+        let (before, edit) = (self.before?, self.edit?);
+        let few = edit.splices.new_len(before.len()) <= SNAPSHOT_LIMIT;
+        few.then(|| Bytes::from(edit.splices.apply(before)))
+    }
+
     /// Makes the outline of the bytes after an edit, where it should have one: from that of the
     /// bytes before, which takes next to no time, or else from the bytes.
     pub fn edited_outline(&self, known: Option<&Outline>) -> Option<Outline> {

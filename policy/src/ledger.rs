@@ -223,7 +223,7 @@ impl Ledger {
             (None, Some(outline)) => self
                 .contents
                 .keep_outline(hash, || Some(Arc::clone(outline))),
-            (None, None) => self.contents.keep_outline(hash, || {
+            (None, None) => self.contents.keep_edited(hash, event, || {
                 let known = match shown {
                     // The guard held: the bytes before are those that the actor knew.
                     Shown::Edited => self.entry(event.actor, event.target.key()),
@@ -233,7 +233,7 @@ impl Ledger {
                     Some(Seen::Present { version, .. }) => self.outline(&version),
                     _ => None,
                 };
-                event.edited_outline(known.as_deref()).map(Arc::new)
+                event.edited_outline(known.as_deref())
             }),
         }
     }

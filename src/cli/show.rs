@@ -54,7 +54,7 @@ pub(crate) fn diff(result: &ToolResult) {
     const ADDED: Style = AnsiColor::Green.on_default();
     const REMOVED: Style = AnsiColor::Red.on_default();
     const HEADER: Style = AnsiColor::Cyan.on_default();
-    for card in &result.presentation.diffs {
+    for card in &result.presentation.diffs() {
         line(&format!("{HEADER}{}:{}{HEADER:#}", card.path, card.line));
         let old = card.old_text.as_deref().unwrap_or_default();
         let change = Diff::between(old, &card.new_text, 3);

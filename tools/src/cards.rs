@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use seamfs_core::TextEdit;
 use seamfs_core::text::{Diff, LineCursor, Text};
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// Lines of context around each change in a diff card.
 const CONTEXT: usize = 3;
@@ -13,14 +14,26 @@ const MOST_CARDS: usize = 100;
 const MOST_BYTES: usize = 1 << 20;
 
 /// What a host may show to people.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+///
+/// It serialises as `call` and, where something changed, `diffs`. The cards of a change are made
+/// when they are asked for, so that a host which shows none does not pay for them; until then the
+/// lines that they are made of are held, 2 MiB at the most.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Presentation {
     /// The call in a line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallCard>,
-    /// What changed, one card a hunk, three lines of context in each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diffs: Vec<DiffCard>,
+    change: Option<Change>,
+}
+
+/// The lines around a change.
+#[derive(Clone, Debug, PartialEq)]
+struct Change {
+    path: String,
+    /// None where there was no file.
+    before: Option<Bytes>,
+    after: Bytes,
+    /// How many lines of the file stand above these.
+    lines_above: u64,
 }
 
 /// A call in a line.
@@ -78,79 +91,110 @@ impl Presentation {
                     line,
                 }],
             }),
-            diffs: Vec::new(),
+            change: None,
         }
     }
 
-    /// Adds the cards of a whole-file change; none when either side is no text or too large.
-    pub(crate) fn with_change(mut self, path: &str, before: Option<&Bytes>, after: &[u8]) -> Self {
-        self.diffs = match before {
-            None => created(path, after),
-            Some(before) => changed(path, before, after, 0),
-        };
+    /// Returns what changed, one card a hunk, three lines of context in each, a hundred cards at
+    /// the most; none where either side is no text or longer than 1 MiB.
+    pub fn diffs(&self) -> Vec<DiffCard> {
+        self.change.as_ref().map(Change::cards).unwrap_or_default()
+    }
+
+    /// Tells of the change of a whole file.
+    pub(crate) fn with_change(mut self, path: &str, before: Option<&Bytes>, after: &Bytes) -> Self {
+        let sides = [before.map_or(0, Bytes::len), after.len()];
+        if sides.into_iter().all(|len| len <= MOST_BYTES) {
+            self.change = Some(Change {
+                path: path.to_owned(),
+                before: before.cloned(),
+                after: after.clone(),
+                lines_above: 0,
+            });
+        }
         self
     }
 
-    /// Adds the cards of an edit, looking only at the lines around its splices.
+    /// Tells of an edit by the lines around its splices, of which it keeps a copy.
     pub(crate) fn with_edit(mut self, path: &str, before: &Bytes, edit: &TextEdit) -> Self {
-        let splices = edit.splices.as_slice();
-        let (Some(first), Some(last)) = (splices.first(), splices.last()) else {
-            return self;
-        };
-        let start = lines_back(before, first.range.start);
-        let end = lines_on(before, last.range.end);
-        let new_bytes: usize = splices.iter().map(|splice| splice.replacement.len()).sum();
-        if end - start + new_bytes > MOST_BYTES {
-            return self;
-        }
-        let mut after = Vec::with_capacity(end - start + new_bytes);
-        let mut at = start;
-        for splice in splices {
-            after.extend_from_slice(&before[at..splice.range.start]);
-            after.extend_from_slice(splice.replacement.as_bytes());
-            at = splice.range.end;
-        }
-        after.extend_from_slice(&before[at..end]);
-        let Some(line) = edit.first_line(before) else {
-            return self;
-        };
-        let lines_above =
-            line - LineCursor::new(&before[start..]).line_of(first.range.start - start);
-        self.diffs = changed(path, &before[start..end], &after, lines_above);
+        self.change = around(before, edit).map(|(lines_above, [before, after])| Change {
+            path: path.to_owned(),
+            before: Some(before),
+            after,
+            lines_above,
+        });
         self
     }
 }
 
-fn created(path: &str, after: &[u8]) -> Vec<DiffCard> {
-    match Text::decode(after) {
-        Ok(text) if after.len() <= MOST_BYTES => vec![DiffCard {
-            path: path.to_owned(),
-            line: 1,
-            old_text: None,
-            new_text: text.body().to_owned(),
-        }],
-        _ => Vec::new(),
+impl Serialize for Presentation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let diffs = self.diffs();
+        let fields = usize::from(self.call.is_some()) + usize::from(!diffs.is_empty());
+        let mut cards = serializer.serialize_struct("Presentation", fields)?;
+        if let Some(call) = &self.call {
+            cards.serialize_field("call", call)?;
+        }
+        if !diffs.is_empty() {
+            cards.serialize_field("diffs", &diffs)?;
+        }
+        cards.end()
     }
 }
 
-fn changed(path: &str, before: &[u8], after: &[u8], lines_above: u64) -> Vec<DiffCard> {
-    if before.len() + after.len() > 2 * MOST_BYTES {
-        return Vec::new();
+impl Change {
+    fn cards(&self) -> Vec<DiffCard> {
+        let Ok(new) = Text::decode(&self.after) else {
+            return Vec::new();
+        };
+        match self.before.as_deref().map(Text::decode) {
+            None => vec![self.card(1, String::new(), new.body().to_owned())],
+            Some(Err(_)) => Vec::new(),
+            Some(Ok(old)) => {
+                let diff = Diff::between(old.whole(), new.whole(), CONTEXT);
+                let hunks = diff.hunks.iter().take(MOST_CARDS);
+                let card = hunks.map(|hunk| {
+                    let (old_text, new_text) = hunk.texts();
+                    self.card(self.lines_above + hunk.new_start, old_text, new_text)
+                });
+                card.collect()
+            }
+        }
     }
-    let (Ok(old), Ok(new)) = (Text::decode(before), Text::decode(after)) else {
-        return Vec::new();
-    };
-    let diff = Diff::between(old.whole(), new.whole(), CONTEXT);
-    let cards = diff.hunks.iter().take(MOST_CARDS).map(|hunk| {
-        let (old_text, new_text) = hunk.texts();
+
+    fn card(&self, line: u64, old_text: String, new_text: String) -> DiffCard {
         DiffCard {
-            path: path.to_owned(),
-            line: lines_above + hunk.new_start,
+            path: self.path.clone(),
+            line,
             old_text: (!old_text.is_empty()).then_some(old_text),
             new_text,
         }
-    });
-    cards.collect()
+    }
+}
+
+/// Returns how many lines stand above those around an edit, and these lines before and after it;
+/// none where nothing changed or they are too many.
+fn around(before: &Bytes, edit: &TextEdit) -> Option<(u64, [Bytes; 2])> {
+    let splices = edit.splices.as_slice();
+    let (first, last) = (splices.first()?, splices.last()?);
+    let start = lines_back(before, first.range.start);
+    let end = lines_on(before, last.range.end);
+    let new_bytes: usize = splices.iter().map(|splice| splice.replacement.len()).sum();
+    if end - start + new_bytes > MOST_BYTES {
+        return None;
+    }
+    let mut after = Vec::with_capacity(end - start + new_bytes);
+    let mut at = start;
+    for splice in splices {
+        after.extend_from_slice(&before[at..splice.range.start]);
+        after.extend_from_slice(splice.replacement.as_bytes());
+        at = splice.range.end;
+    }
+    after.extend_from_slice(&before[at..end]);
+    let line = edit.first_line(before)?;
+    let lines_above = line - LineCursor::new(&before[start..]).line_of(first.range.start - start);
+    let lines = Bytes::copy_from_slice(&before[start..end]);
+    Some((lines_above, [lines, Bytes::from(after)]))
 }
 
 /// Returns where the line begins that is `CONTEXT` lines above the one at `offset`.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use seamfs_core::Body;
 use seamfs_core::gate::{OUTLINE_LIMIT, SNAPSHOT_LIMIT};
 use seamfs_core::text::{Outline, Outliner};
-use seamfs_core::{Body, EditOutcome};
 
 /// What of a file's bytes is kept beside its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,16 +113,6 @@ pub(crate) fn of_bytes(bytes: &Bytes, outlines: bool) -> Kept {
     let mut keeper = Keeper::new(outlines);
     keeper.push(bytes);
     keeper.finish()
-}
-
-/// Returns what is kept of the bytes after an edit, which are built only where they are few: of
-/// more, whoever wants an outline has it from the edit.
-pub(crate) fn of_edit(outcome: &EditOutcome) -> Kept {
-    let len = outcome.edit.splices.new_len(outcome.before.len());
-    match len <= SNAPSHOT_LIMIT {
-        true => Kept::Whole(outcome.after()),
-        false => Kept::Nothing,
-    }
 }
 
 #[cfg(test)]

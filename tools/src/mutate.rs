@@ -174,8 +174,7 @@ impl Scope {
             version: outcome.version.clone(),
             shown,
         };
-        let after = kept::of_edit(outcome);
-        let known = (Some(&outcome.before), &after);
+        let known = (Some(&outcome.before), &Kept::Nothing);
         self.record(place, observation, known, Deed::Edited(&outcome.edit));
     }
 

@@ -141,7 +141,7 @@ pub(crate) fn confirmation(target: &Target, outcome: &WriteOutcome, bytes: &[u8]
     )
 }
 
-pub(crate) fn presentation(target: &Target, outcome: &WriteOutcome, bytes: &[u8]) -> Presentation {
+pub(crate) fn presentation(target: &Target, outcome: &WriteOutcome, bytes: &Bytes) -> Presentation {
     let verb = if outcome.created { "Create" } else { "Write" };
     let card = Presentation::call(verb, CallKind::Edit, target.display(), None);
     match (outcome.created, &outcome.before) {
@@ -207,6 +207,6 @@ fn name(ending: LineEnding) -> &'static str {
 }
 
 fn line_count(bytes: &[u8]) -> usize {
-    let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
+    let ends = memchr::memchr_iter(b'\n', bytes).count();
     ends + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use seamfs_core::ContentHash;
-use seamfs_core::gate::SNAPSHOT_LIMIT;
+use seamfs_core::gate::{Observed, SNAPSHOT_LIMIT};
 use seamfs_core::text::Outline;
 
 /// How many bytes of contents and outlines are kept for all actors together: 64 MiB.
@@ -59,6 +59,19 @@ impl Contents {
         outline: impl FnOnce() -> Option<Arc<Outline>>,
     ) {
         self.put(hash, || Some(Content::Outline(outline()?)));
+    }
+
+    /// Keeps what an edit made, or its outline; neither is made where it is kept already.
+    pub(super) fn keep_edited(
+        &self,
+        hash: ContentHash,
+        event: &Observed<'_>,
+        outline: impl FnOnce() -> Option<Outline>,
+    ) {
+        self.put(hash, || match event.edited_bytes() {
+            Some(content) => Some(Content::Whole(content)),
+            None => Some(Content::Outline(Arc::new(outline()?))),
+        });
     }
 
     fn put(&self, hash: ContentHash, content: impl FnOnce() -> Option<Content>) {
