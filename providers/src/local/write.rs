@@ -179,7 +179,23 @@ fn try_edit(
     transform: &dyn Transform,
     options: &EditOptions,
 ) -> Result<Option<EditOutcome>> {
-    let loaded = load(local, path, options)?;
+    let opened = open(local, path, options)?;
+    let large = matches!(&opened, Some((_, old)) if !old.is_small());
+    let edit = || edit_opened(local, opened, transform, options);
+    // The runtime's other tasks go elsewhere once, and not at every step that takes long.
+    match large {
+        true => slow(edit),
+        false => edit(),
+    }
+}
+
+fn edit_opened(
+    local: &Inner,
+    opened: Option<(Place, Held)>,
+    transform: &dyn Transform,
+    options: &EditOptions,
+) -> Result<Option<EditOutcome>> {
+    let loaded = opened.map(Loaded::of).transpose()?;
     let seen = loaded.as_ref().map(|loaded| &loaded.seen);
     let attempt = cas::attempt(seen, transform, &options.expected)?;
     let Loaded {
@@ -251,8 +267,20 @@ struct Loaded {
     hashed: Hashed,
 }
 
-/// Loads the file to be edited; none when nothing is there.
-fn load(local: &Inner, path: &RootPath, options: &EditOptions) -> Result<Option<Loaded>> {
+impl Loaded {
+    fn of((place, old): (Place, Held)) -> Result<Self> {
+        let (seen, hashed) = old.load()?;
+        Ok(Self {
+            place,
+            old,
+            seen,
+            hashed,
+        })
+    }
+}
+
+/// Opens the file to be edited; none when nothing is there.
+fn open(local: &Inner, path: &RootPath, options: &EditOptions) -> Result<Option<(Place, Held)>> {
     let place = match local.root.place(path) {
         Ok(place) => place,
         Err(NoPlace::Missing) => return Ok(None),
@@ -275,11 +303,5 @@ fn load(local: &Inner, path: &RootPath, options: &EditOptions) -> Result<Option<
     if old.stamp.size > options.max_bytes {
         return Err(cas::too_large(old.stamp.size, options.max_bytes));
     }
-    let (seen, hashed) = old.load()?;
-    Ok(Some(Loaded {
-        place,
-        old,
-        seen,
-        hashed,
-    }))
+    Ok(Some((place, old)))
 }
