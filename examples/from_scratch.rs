@@ -85,6 +85,7 @@ impl FileSystem for Flat {
             writable: true,
             create: Guarding::Atomic,
             compare_and_swap: Guarding::Atomic,
+            edit: true,
             guarded_remove: Guarding::Atomic,
             rename: Atomicity::Unsupported,
             copy: Atomicity::Unsupported,

@@ -39,6 +39,8 @@ pub struct Capabilities {
     pub create: Guarding,
     /// How firmly `Expected::Version` holds.
     pub compare_and_swap: Guarding,
+    /// Whether `edit` is offered, guarded or not: it lands only on the very bytes that it read.
+    pub edit: bool,
     /// How a guarded `remove` holds.
     pub guarded_remove: Guarding,
     /// How `rename` appears to others.

@@ -107,6 +107,7 @@ impl FileSystem for Memory {
             writable: true,
             create: Guarding::Atomic,
             compare_and_swap: Guarding::Atomic,
+            edit: true,
             guarded_remove: Guarding::Atomic,
             rename: Atomicity::Atomic,
             copy: Atomicity::Atomic,

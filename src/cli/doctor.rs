@@ -221,13 +221,17 @@ async fn show_conditions(object: &Object) {
             show::line(&format!("  could not be tried: {error}"));
         }
         Ok(support) => {
-            for (condition, kept) in [
-                ("create", support.create),
-                ("replace a version", support.update),
+            for (condition, kept, without) in [
+                ("create", support.create, "writes under this guard"),
+                (
+                    "replace a version",
+                    support.update,
+                    "writes under this guard and all edits",
+                ),
             ] {
                 let kept = match kept {
-                    true => "kept",
-                    false => "not kept, so writes under this guard are refused",
+                    true => "kept".to_owned(),
+                    false => format!("not kept, so {without} are refused"),
                 };
                 show::line(&format!("  {condition:<18} {kept}"));
             }

@@ -3,6 +3,7 @@
 mod doctor;
 mod doubles;
 mod hands;
+mod installed;
 mod model;
 pub(crate) mod subjects;
 mod table;

@@ -7,6 +7,7 @@ use seamfs::core::conformance::doubles::broken::{Broken, doubles};
 use seamfs::core::conformance::model::{Histogram, check, check_cases};
 
 use super::subjects::{GCS, GROUNDS, S3};
+use crate::servers::Kind;
 use crate::support::Batch;
 
 fn make(name: &str) -> fn() -> Subject {
@@ -20,8 +21,10 @@ fn make(name: &str) -> fn() -> Subject {
 /// each step is several requests over HTTP.
 pub(super) fn cases(name: &str) -> u32 {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let installed = [Kind::SeaweedFs, Kind::Azurite].map(Kind::name);
     match name {
         S3 | GCS if !asked => 48,
+        _ if installed.contains(&name) && !asked => 10,
         _ => proptest::test_runner::Config::default().cases,
     }
 }

@@ -4,6 +4,7 @@ use object_store::memory::InMemory;
 use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::doubles::Strict;
 use seamfs::policy::Sandboxed;
+use seamfs::providers::object::Conditions;
 use seamfs::providers::{Memory, Object};
 use seamfs::{FileSystem, SandboxMode};
 
@@ -50,6 +51,7 @@ grounds! {
     memory_bounded "Memory, 8 MiB" => Subject::new(Memory::with_quota(8 << 20));
     flat "from scratch" => Subject::new(Flat::default());
     object "Object" => Subject::new(Object::new(std::sync::Arc::new(InMemory::new())));
+    unconditional "Object, no conditions" => Subject::new(Object::builder(std::sync::Arc::new(InMemory::new())).conditions(Conditions::Refuse).open());
     s3 S3 => self::over_http(BucketHands::on_s3());
     gcs GCS => self::over_http(BucketHands::on_gcs());
     arc "`Arc<Memory>`" => self::with_hands().layered(|fs| -> std::sync::Arc<dyn FileSystem> { fs });

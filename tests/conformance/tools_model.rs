@@ -592,7 +592,7 @@ fn check(name: &str) {
     check_over(name, ground.expect("a file system").make);
 }
 
-fn check_over(name: &str, make: impl Fn() -> Subject) {
+pub(super) fn check_over(name: &str, make: impl Fn() -> Subject) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -4,6 +4,7 @@ mod big_files;
 mod command_line;
 mod editing;
 mod editor;
+mod installed;
 mod observation;
 mod paging;
 mod parity;

@@ -7,8 +7,7 @@ use seamfs::ErrorCode::{
 };
 use serde_json::{Value, json};
 
-use crate::servers::BUCKET;
-use crate::support::{Backend, Checked, Scene, Stage, Verdict, claims, ensure, ensure_eq};
+use crate::support::{Backend, Checked, Stage, Verdict, claims, ensure, ensure_eq};
 
 claims! {
     everywhere: [
@@ -168,31 +167,22 @@ async fn p2_relative_paths_start_at_the_folder_of_the_session(stage: Stage) -> V
     Ok(())
 }
 
-/// Returns the URL of a path of this workspace.
-fn url(scene: &Scene, path: &str) -> String {
-    let root = match scene.stage.backend {
-        Backend::Memory => "memory://".to_owned(),
-        Backend::Local => "file://".to_owned(),
-        Backend::Object => "object://".to_owned(),
-        Backend::S3 => format!("s3://{BUCKET}"),
-    };
-    format!("{root}{}", scene.at(path))
-}
-
 async fn p2_absolute_paths_and_own_urls_lie_under_the_root(stage: Stage) -> Verdict {
     let scene = stage.scene().await;
     scene.put("dir/a b.txt", "one\n").await;
     scene.put("dir/a%20b.txt", "two\n").await;
     let s1 = scene.s1();
     // A URL that names a bucket cannot leave its slashes out.
-    let with_bucket = stage.backend == Backend::S3;
+    let with_bucket = stage.backend.has_buckets();
     let plain = scene.at("dir/a b.txt");
     let spellings = [
         plain.clone(),
         plain.replacen("dir/", "dir/./x/..//", 1),
-        url(&scene, "dir/a%20b.txt"),
-        url(&scene, "dir/a%20b.txt").replacen("://", if with_bucket { "://" } else { ":" }, 1),
-        url(&scene, "%64ir/a%20b.txt"),
+        scene.url("dir/a%20b.txt"),
+        scene
+            .url("dir/a%20b.txt")
+            .replacen("://", if with_bucket { "://" } else { ":" }, 1),
+        scene.url("%64ir/a%20b.txt"),
     ];
     for spelling in spellings {
         let read = s1.in_folder("dir").read(&spelling).await.ok()?;
@@ -205,13 +195,13 @@ async fn p2_absolute_paths_and_own_urls_lie_under_the_root(stage: Stage) -> Verd
         .await
         .ok()?
         .says("1: two\n")?;
-    let args = json!({ "command": "view", "path": url(&scene, "dir/a%20b.txt") });
+    let args = json!({ "command": "view", "path": scene.url("dir/a%20b.txt") });
     s1.call("str_replace_editor", args)
         .await
         .ok()?
         .says("one")?;
     for bad in ["dir/%FF", "dir/a%2Fb", "dir?x", "dir#x"] {
-        s1.read(&url(&scene, bad)).await.fails(InvalidPath)?;
+        s1.read(&scene.url(bad)).await.fails(InvalidPath)?;
     }
     Ok(())
 }
@@ -229,8 +219,8 @@ async fn p2_anything_outside_is_denied_and_nothing_above_the_root_is_said(stage:
         "https://tenant-42.example/x.txt".to_owned(),
         "s3://tenant-42/x.txt".to_owned(),
         format!("{root}../tenant-42/x.txt"),
-        url(&scene, "../tenant-42/x.txt"),
-        url(&scene, "%2e%2e/tenant-42/x.txt"),
+        scene.url("../tenant-42/x.txt"),
+        scene.url("%2e%2e/tenant-42/x.txt"),
     ];
     if stage.backend == Backend::Local {
         let sibling = root.trim_end_matches('/').to_owned() + "-tenant-42/x.txt";
@@ -346,7 +336,7 @@ async fn p5_two_spellings_share_an_observation(stage: Stage) -> Verdict {
         scene.at("dir/a.txt"),
         "dir/./a.txt".to_owned(),
         "dir/other/../a.txt".to_owned(),
-        url(&scene, "dir/a.txt"),
+        scene.url("dir/a.txt"),
     ];
     for (turn, spelling) in spellings.iter().enumerate() {
         let (old, new) = if turn % 2 == 0 {

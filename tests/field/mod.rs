@@ -6,7 +6,7 @@ mod seeing;
 mod table;
 mod writing;
 
-use crate::support::Fault;
+use crate::support::{Claim, Fault};
 
 /// The doubles that break cases.
 pub(crate) const FAULTS: &[&[Fault]] = &[
@@ -14,4 +14,12 @@ pub(crate) const FAULTS: &[&[Fault]] = &[
     reading::FAULTS,
     seeing::FAULTS,
     writing::FAULTS,
+];
+
+/// The cases that hold on every backend.
+pub(crate) const EVERYWHERE: &[&[Claim]] = &[
+    editing::EVERYWHERE,
+    reading::EVERYWHERE,
+    seeing::EVERYWHERE,
+    writing::EVERYWHERE,
 ];

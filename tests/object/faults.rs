@@ -110,6 +110,24 @@ async fn a_store_that_is_down_ends_a_write_within_its_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_in_another_region_is_told_as_that_and_nothing_is_tried_again() {
+    let place = Place::untried(Protocol::S3, &[("conditions", "trust")]);
+    let target = place.fs.target("a").await.unwrap();
+    // S3 sends such a request elsewhere and does not say where to.
+    place.server.desk.storm(Some(Fault::Refuse(301)));
+    let written = place
+        .fs
+        .write_all(&target, "1".into(), Expected::Absent)
+        .await;
+    let read = place.fs.read_all(&target).await;
+    for error in [written.map(drop).unwrap_err(), read.map(drop).unwrap_err()] {
+        assert_eq!(error.code(), ErrorCode::IoError);
+        assert!(error.message().contains("`region`"), "{error}");
+    }
+    place.check_requests(&["PUT", "GET"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn wrong_credentials_are_refused_without_being_shown() {
     let server = crate::servers::s3();
     let mut options = server.s3_options();

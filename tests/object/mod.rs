@@ -2,9 +2,11 @@
 
 mod costs;
 mod faults;
+mod installed_names;
 mod lost_updates;
 mod names;
 mod real;
+mod storms;
 
 use std::sync::Arc;
 

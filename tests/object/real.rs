@@ -1,34 +1,16 @@
 //! Servers of other projects, where they are installed: SeaweedFS and Azurite.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use seamfs::core::conformance::{self, Scratch, Verdict};
-use seamfs::core::{CreateDirOptions, FileKind, RemoveOptions, TransferOptions, WriteOptions};
-use seamfs::providers::Object;
-use seamfs::{CallContext, ErrorCode, Expected, FileSystem, FileSystemExt};
+use seamfs::core::{CreateDirOptions, FileKind, RemoveOptions, TransferOptions};
+use seamfs::{ErrorCode, Expected, FileSystem, FileSystemExt};
 
 use super::lost_updates;
-use crate::servers::{self, BUCKET, Installed};
+use crate::servers::{Installed, Kind};
 
-fn open(scheme: &str, prefix: &str, server: &Installed) -> Arc<dyn FileSystem> {
-    let url = format!("{scheme}://{BUCKET}/{prefix}");
-    Arc::new(Object::connect(&url, server.options()).expect("the options are right"))
-}
-
-/// Waits until a write and a read succeed, which is when the server is ready.
-async fn ready(fs: &Arc<dyn FileSystem>) {
-    let target = fs.target("ready").await.unwrap();
-    let context = CallContext::default().within(Duration::from_secs(60));
-    let options = || WriteOptions::expecting(Expected::Any).in_context(&context);
-    let mut written = fs.write(&target, "1".into(), options()).await;
-    while written.is_err() && !context.is_late() {
-        tokio::task::yield_now().await;
-        written = fs.write(&target, "1".into(), options()).await;
-    }
-    written.expect("the server became ready");
-    fs.read_all(&target).await.unwrap();
-    fs.remove(&target, RemoveOptions::default()).await.unwrap();
+fn open(prefix: &str, server: &Installed) -> Arc<dyn FileSystem> {
+    Arc::new(server.connect(prefix, &[]))
 }
 
 /// What must hold on every server: guards, names, folders, listings, moves.
@@ -120,31 +102,26 @@ async fn keep_the_contract(fs: &Arc<dyn FileSystem>, what: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
-    let Some(program) = servers::program("SEAMFS_WEED", "SeaweedFS") else {
+    let Some(mut server) = Kind::SeaweedFs.start().await else {
         return;
     };
-    let mut server = servers::seaweedfs(&program);
-    let fs = open("s3", "one", &server);
-    ready(&fs).await;
+    let fs = open("one", &server);
     exercise(&fs).await;
-    keep_the_contract(&open("s3", "kit", &server), "SeaweedFS").await;
+    keep_the_contract(&open("kit", &server), "SeaweedFS").await;
     let kept = fs.target("kept").await.unwrap();
     let written = fs
         .write_all(&kept, "kept\n".into(), Expected::Absent)
         .await
         .unwrap();
-    let fs = open("s3", "two", &server);
-    let url = format!("s3://{BUCKET}/two");
-    let edited = lost_updates::on_installed(&fs, &url, &server.options()).await;
-    server.crash_and_restart();
-    let fs = open("s3", "one", &server);
-    let probe = open("s3", "ready", &server);
-    ready(&probe).await;
+    let fs = open("two", &server);
+    let edited = lost_updates::on_installed(&fs, &server.url("two"), &server.options()).await;
+    server.crash_and_restart().await;
+    let fs = open("one", &server);
     let guard = Expected::Version(written.version);
     fs.replace(&kept, "kept", "still kept", guard)
         .await
         .unwrap();
-    let fs = open("s3", "two", &server);
+    let fs = open("two", &server);
     let shared = fs.target("shared.txt").await.unwrap();
     let found = fs.read_all(&shared).await.unwrap();
     assert_eq!(found.bytes, edited.bytes, "an edit was lost in the crash");
@@ -154,14 +131,12 @@ async fn seaweedfs_keeps_every_guard_and_every_byte_over_a_crash() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn azurite_keeps_every_guard() {
-    let Some(program) = servers::program("SEAMFS_AZURITE", "Azurite") else {
+    let Some(server) = Kind::Azurite.start().await else {
         return;
     };
-    let server = servers::azurite(&program).await;
-    let fs = open("az", "one", &server);
-    ready(&fs).await;
+    let fs = open("one", &server);
     exercise(&fs).await;
-    keep_the_contract(&open("az", "kit", &server), "Azurite").await;
-    let fs = open("az", "two", &server);
-    lost_updates::on_installed(&fs, &format!("az://{BUCKET}/two"), &server.options()).await;
+    keep_the_contract(&open("kit", &server), "Azurite").await;
+    let fs = open("two", &server);
+    lost_updates::on_installed(&fs, &server.url("two"), &server.options()).await;
 }

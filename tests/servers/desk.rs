@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) enum Fault {
     /// It is answered with this status and not applied.
     Refuse(u16),
+    /// The connection is closed before it is applied.
+    Reset,
     /// It is applied, and the connection is closed without an answer.
     Drop,
     /// The connection is closed in the middle of the answer's body.
@@ -24,7 +26,10 @@ pub(crate) struct Desk {
 struct State {
     requests: Vec<String>,
     sent: u64,
+    /// How many requests come before the script.
+    prelude: usize,
     script: VecDeque<Fault>,
+    storm: Option<Fault>,
     odds: u32,
     random: u64,
     injected: usize,
@@ -36,6 +41,24 @@ impl Desk {
     /// Says what goes wrong with the next requests.
     pub(crate) fn script(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state().script.extend(faults);
+    }
+
+    /// Says what goes wrong after this many requests that are answered as they should be.
+    pub(crate) fn script_after(&self, requests: usize, faults: impl IntoIterator<Item = Fault>) {
+        self.state().prelude = requests;
+        self.script(faults);
+    }
+
+    /// Forgets what is left of a script.
+    pub(crate) fn clear_script(&self) {
+        let mut state = self.state();
+        state.prelude = 0;
+        state.script.clear();
+    }
+
+    /// Says what goes wrong with every request from now on; nothing ends the storm.
+    pub(crate) fn storm(&self, fault: Option<Fault>) {
+        self.state().storm = fault;
     }
 
     /// Lets this many requests of a hundred be dropped after they were applied, and as many be
@@ -76,10 +99,7 @@ impl Desk {
     pub(super) fn arrive(&self, name: &str) -> (Duration, Option<Fault>) {
         let mut state = self.state();
         state.requests.push(name.to_owned());
-        let fault = match state.script.pop_front() {
-            Some(fault) => Some(fault),
-            None => state.chance(),
-        };
+        let fault = state.next_fault();
         if fault.is_some() {
             state.injected += 1;
             state.injected_into_writes += usize::from(name == "PUT");
@@ -93,6 +113,20 @@ impl Desk {
 }
 
 impl State {
+    fn next_fault(&mut self) -> Option<Fault> {
+        if self.storm.is_some() {
+            return self.storm;
+        }
+        if self.prelude > 0 {
+            self.prelude -= 1;
+            return None;
+        }
+        match self.script.pop_front() {
+            Some(fault) => Some(fault),
+            None => self.chance(),
+        }
+    }
+
     fn chance(&mut self) -> Option<Fault> {
         if self.odds == 0 {
             return None;

@@ -12,7 +12,7 @@ mod store;
 
 pub(crate) use desk::{Desk, Fault};
 pub(crate) use gcs::gcs;
-pub(crate) use real::{Installed, azurite, program, seaweedfs};
+pub(crate) use real::{Installed, Kind};
 pub(crate) use s3::s3;
 pub(crate) use serve::Server;
 pub(crate) use store::Store;

@@ -5,10 +5,20 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use hyper::http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
+use object_store::ObjectStore;
+use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpConnector, HttpRequest, HttpRequestBody, ReqwestConnector};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use seamfs::core::{RemoveOptions, WriteOptions};
+use seamfs::providers::Object;
+use seamfs::{CallContext, Expected, FileSystem, FileSystemExt};
 use tempfile::TempDir;
+use tokio::sync::Mutex;
 
 use super::BUCKET;
 
@@ -18,11 +28,67 @@ const AZURITE: (&str, &str) = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
 );
 
+/// Which server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    SeaweedFs,
+    Azurite,
+}
+
+/// The servers that run now and may be shared, in the order of [`Kind`].
+static SHARED: [Mutex<Weak<Installed>>; 2] = [const { Mutex::const_new(Weak::new()) }; 2];
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::SeaweedFs, Self::Azurite];
+
+    /// Returns the name that its makers gave it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::SeaweedFs => "SeaweedFS",
+            Self::Azurite => "Azurite",
+        }
+    }
+
+    /// Returns the URL of its bucket.
+    pub(crate) fn bucket(self) -> String {
+        match self {
+            Self::SeaweedFs => format!("s3://{BUCKET}"),
+            Self::Azurite => format!("az://{BUCKET}"),
+        }
+    }
+
+    /// Starts a server of one's own and waits until it is ready; none where it is not installed.
+    pub(crate) async fn start(self) -> Option<Installed> {
+        let variable = match self {
+            Self::SeaweedFs => "SEAMFS_WEED",
+            Self::Azurite => "SEAMFS_AZURITE",
+        };
+        let program = program(variable, self.name())?;
+        let server = match self {
+            Self::SeaweedFs => seaweedfs(&program),
+            Self::Azurite => azurite(&program).await,
+        };
+        server.ready().await;
+        Some(server)
+    }
+
+    /// Returns the server that other tests use now, or starts one; it ends with its last user.
+    pub(crate) async fn share(self) -> Option<Arc<Installed>> {
+        let mut shared = SHARED[self as usize].lock().await;
+        if let Some(running) = shared.upgrade() {
+            return Some(running);
+        }
+        let started = Arc::new(self.start().await?);
+        *shared = Arc::downgrade(&started);
+        Some(started)
+    }
+}
+
 /// Returns the program that an environment variable names, or says what is skipped.
 ///
 /// # Panics
 /// In CI, where nothing may be skipped.
-pub(crate) fn program(variable: &str, what: &str) -> Option<String> {
+fn program(variable: &str, what: &str) -> Option<String> {
     let found = std::env::var(variable).ok().filter(|path| !path.is_empty());
     match &found {
         Some(path) => eprintln!("RUN  {what}: {path}"),
@@ -38,6 +104,7 @@ pub(crate) fn program(variable: &str, what: &str) -> Option<String> {
 /// A server of another project, with its data; it is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Installed {
+    kind: Kind,
     child: Child,
     start: Vec<String>,
     options: Vec<(String, String)>,
@@ -50,10 +117,105 @@ impl Installed {
         self.options.clone()
     }
 
+    /// Returns the URL of what lies beneath a prefix.
+    pub(crate) fn url(&self, prefix: &str) -> String {
+        format!("{}/{prefix}", self.kind.bucket())
+    }
+
+    /// Opens what lies beneath a prefix; further options come after the server's own.
+    pub(crate) fn connect(&self, prefix: &str, more: &[(&str, &str)]) -> Object {
+        let more = more
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let options = self.options().into_iter().chain(more);
+        Object::connect(&self.url(prefix), options).expect("the options are right")
+    }
+
+    /// Returns a client that knows nothing of us.
+    pub(crate) fn client(&self) -> Arc<dyn ObjectStore> {
+        let url = self.kind.bucket().parse().expect("it is a URL");
+        let (store, _) = object_store::parse_url_opts(&url, self.options()).expect("it opens");
+        Arc::from(store)
+    }
+
+    /// Writes an object as a tool would that knows nothing of us, under a key of any kind but one
+    /// whose dots the client itself would resolve.
+    pub(crate) async fn put_foreign(&self, key: &str, text: &str) {
+        let kind: &[_] = match self.kind {
+            Kind::SeaweedFs => &[],
+            Kind::Azurite => &[("x-ms-blob-type", "BlockBlob")],
+        };
+        send(self.kind, request("PUT", &self.uri(key), kind, text)).await;
+    }
+
+    /// Takes a lease on an object of Azurite's and returns its id.
+    pub(crate) async fn lease(&self, key: &str) -> String {
+        let headers = [
+            ("x-ms-lease-action", "acquire"),
+            ("x-ms-lease-duration", "-1"),
+        ];
+        let uri = format!("{}?comp=lease", self.uri(key));
+        let answer = send(self.kind, request("PUT", &uri, &headers, "")).await;
+        let id = answer.get("x-ms-lease-id").expect("a lease has an id");
+        id.to_str().expect("an id is text").to_owned()
+    }
+
+    /// Ends every lease on an object of Azurite's.
+    pub(crate) async fn break_lease(&self, key: &str) {
+        let headers = [
+            ("x-ms-lease-action", "break"),
+            ("x-ms-lease-break-period", "0"),
+        ];
+        let uri = format!("{}?comp=lease", self.uri(key));
+        send(self.kind, request("PUT", &uri, &headers, "")).await;
+    }
+
+    /// Removes the folders above a removed object that are empty now, as SeaweedFS, which has real
+    /// ones underneath, does by itself after a while; the first `kept` names of the key stay.
+    pub(crate) async fn prune(&self, key: &str, kept: usize) {
+        if self.kind != Kind::SeaweedFs {
+            return;
+        }
+        let names: Vec<_> = key.split('/').collect();
+        for length in (kept + 1..names.len()).rev() {
+            let uri = format!("{}/", self.uri(&names[..length].join("/")));
+            send(self.kind, request("DELETE", &uri, &[], "")).await;
+        }
+    }
+
+    fn uri(&self, key: &str) -> String {
+        const KEPT: AsciiSet = NON_ALPHANUMERIC
+            .remove(b'/')
+            .remove(b'-')
+            .remove(b'.')
+            .remove(b'_')
+            .remove(b'~');
+        let endpoint = self.options.iter().find(|(key, _)| key == "endpoint");
+        let (_, endpoint) = endpoint.expect("every server has one");
+        format!("{endpoint}/{BUCKET}/{}", utf8_percent_encode(key, &KEPT))
+    }
+
     /// Kills the server without warning and starts it again over the same data.
-    pub(crate) fn crash_and_restart(&mut self) {
+    pub(crate) async fn crash_and_restart(&mut self) {
         self.kill();
         self.child = run(&self.start);
+        self.ready().await;
+    }
+
+    /// Waits until a write and a read succeed, which is when the server is ready.
+    async fn ready(&self) {
+        let fs = self.connect("ready", &[]);
+        let target = fs.target("ready").await.unwrap();
+        let context = CallContext::default().within(Duration::from_secs(60));
+        let options = || WriteOptions::expecting(Expected::Any).in_context(&context);
+        let mut written = fs.write(&target, "1".into(), options()).await;
+        while written.is_err() && !context.is_late() {
+            tokio::task::yield_now().await;
+            written = fs.write(&target, "1".into(), options()).await;
+        }
+        written.expect("the server became ready");
+        fs.read_all(&target).await.unwrap();
+        fs.remove(&target, RemoveOptions::default()).await.unwrap();
     }
 
     fn kill(&mut self) {
@@ -61,8 +223,9 @@ impl Installed {
         self.child.wait().expect("a killed server ends");
     }
 
-    fn start(start: Vec<String>, options: Vec<(String, String)>, data: TempDir) -> Self {
+    fn run(kind: Kind, start: Vec<String>, options: Vec<(String, String)>, data: TempDir) -> Self {
         Self {
+            kind,
             child: run(&start),
             start,
             options,
@@ -100,7 +263,7 @@ fn pairs<const N: usize>(options: [(&str, &str); N]) -> Vec<(String, String)> {
 }
 
 /// Starts SeaweedFS with one bucket, everything on loopback and nothing reported.
-pub(crate) fn seaweedfs(program: &str) -> Installed {
+fn seaweedfs(program: &str) -> Installed {
     let data = tempfile::tempdir().expect("there is room for a folder");
     let [
         master,
@@ -151,11 +314,11 @@ pub(crate) fn seaweedfs(program: &str) -> Installed {
         ("secret_access_key", secret),
         ("attempts", "200"),
     ]);
-    Installed::start(start.to_vec(), options, data)
+    Installed::run(Kind::SeaweedFs, start.to_vec(), options, data)
 }
 
 /// Starts Azurite with one container, nothing reported.
-pub(crate) async fn azurite(program: &str) -> Installed {
+async fn azurite(program: &str) -> Installed {
     let data = tempfile::tempdir().expect("there is room for a folder");
     let [port] = ports();
     let start = [
@@ -177,7 +340,7 @@ pub(crate) async fn azurite(program: &str) -> Installed {
         ("account_key", key),
         ("attempts", "200"),
     ]);
-    let installed = Installed::start(start.to_vec(), options, data);
+    let installed = Installed::run(Kind::Azurite, start.to_vec(), options, data);
     wait_for(([127, 0, 0, 1], port).into()).await;
     create_container(&endpoint).await;
     installed
@@ -185,7 +348,7 @@ pub(crate) async fn azurite(program: &str) -> Installed {
 
 /// Waits until somebody listens.
 async fn wait_for(address: SocketAddr) {
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+    let mut tick = tokio::time::interval(Duration::from_millis(50));
     for _ in 0..1200 {
         tick.tick().await;
         if tokio::net::TcpStream::connect(address).await.is_ok() {
@@ -196,19 +359,62 @@ async fn wait_for(address: SocketAddr) {
 }
 
 async fn create_container(endpoint: &str) {
-    let (account, key) = AZURITE;
-    let key = AzureAccessKey::try_new(key).expect("the key is base 64");
-    let credential = AzureCredential::AccessKey(key);
-    let mut request = HttpRequest::new(HttpRequestBody::empty());
-    *request.method_mut() = hyper::Method::PUT;
-    let uri = format!("{endpoint}/{BUCKET}?restype=container");
-    *request.uri_mut() = uri.parse().expect("the endpoint is a URL");
-    AzureAuthorizer::new(&credential, account)
-        .try_authorize(&mut request)
-        .expect("the request can be signed");
+    let request = request(
+        "PUT",
+        &format!("{endpoint}/{BUCKET}?restype=container"),
+        &[],
+        "",
+    );
+    send(Kind::Azurite, request).await;
+}
+
+fn request(
+    method: &str,
+    uri: &str,
+    headers: &[(&'static str, &'static str)],
+    body: &str,
+) -> HttpRequest {
+    let mut request = HttpRequest::new(HttpRequestBody::from(body.to_owned()));
+    let length = HeaderValue::from(body.len());
+    request.headers_mut().insert(CONTENT_LENGTH, length);
+    *request.method_mut() = method.parse().expect("it is a method");
+    *request.uri_mut() = uri.parse().expect("it is a URL");
+    for (name, value) in headers {
+        let value = HeaderValue::from_static(value);
+        request.headers_mut().insert(*name, value);
+    }
+    request
+}
+
+/// Signs a request, sends it and checks that it was a success; returns the headers of the answer.
+async fn send(kind: Kind, mut request: HttpRequest) -> HeaderMap {
+    match kind {
+        Kind::SeaweedFs => {
+            let (key, secret) = super::s3::KEY;
+            let credential = AwsCredential {
+                key_id: key.to_owned(),
+                secret_key: secret.to_owned(),
+                token: None,
+            };
+            AwsAuthorizer::new(&credential, "s3", "us-east-1")
+                .try_authorize(&mut request, None)
+                .expect("the request can be signed");
+        }
+        Kind::Azurite => {
+            let (account, key) = AZURITE;
+            let key = AzureAccessKey::try_new(key).expect("the key is base 64");
+            AzureAuthorizer::new(&AzureCredential::AccessKey(key), account)
+                .try_authorize(&mut request)
+                .expect("the request can be signed");
+        }
+    }
     let options = object_store::ClientOptions::new().with_allow_http(true);
     let client = ReqwestConnector::default().connect(&options);
     let client = client.expect("there is an HTTP client");
-    let response = client.execute(request).await.expect("Azurite answers");
-    assert!(response.status().is_success(), "{}", response.status());
+    let response = client.execute(request).await.expect("the server answers");
+    let (parts, body) = response.into_parts();
+    let body = body.bytes().await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&body);
+    assert!(parts.status.is_success(), "{}: {said}", parts.status);
+    parts.headers
 }

@@ -124,6 +124,9 @@ async fn answer(
         let refused = Response::builder().status(status).body(whole(body));
         return Ok(refused.expect("the status is one"));
     }
+    if fault == Some(Fault::Reset) {
+        return Err(io::Error::other("reset on purpose"));
+    }
     let response = protocol(request).await;
     desk.answer(response.body().len());
     match fault {

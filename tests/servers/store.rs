@@ -84,6 +84,11 @@ impl Store {
         self.objects().1.keys().cloned().collect()
     }
 
+    /// Removes every object.
+    pub(crate) fn clear(&self) {
+        self.objects().1.clear();
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<Stored> {
         self.objects().1.get(key).cloned()
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use object_store::memory::InMemory;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::Fault;
-use crate::servers::{self, BUCKET, Server};
+use crate::servers::{self, BUCKET, Installed, Kind, Server};
 
 /// A backend that a claim runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,44 +30,100 @@ pub(crate) enum Backend {
     Object,
     /// A bucket of an S3 server in this process, over HTTP.
     S3,
+    /// A bucket of a GCS server in this process, over HTTP.
+    Gcs,
+    /// A prefix in a bucket of a server of another project, which the test keeps running.
+    Installed(Kind),
 }
 
 type Fs = Arc<dyn FileSystem>;
 
+/// Empty storage, opened.
+struct Opened {
+    /// As somebody outside sees it.
+    outside: Fs,
+    /// As the workspace does.
+    inside: Fs,
+    /// The URL of its display root's root, without the slash.
+    url: String,
+    kept: Kept,
+}
+
+/// The prefixes that were given out on installed servers.
+static PREFIXES: AtomicUsize = AtomicUsize::new(0);
+
 impl Backend {
-    /// Opens empty storage: as somebody outside sees it, as the workspace does, and what keeps it.
-    async fn open(self, mut options: Options) -> (Fs, Fs, Kept) {
-        let (location, kept) = match self {
-            Self::Memory => ("memory:".to_owned(), Kept::Nothing),
+    /// Returns whether its URLs name a bucket.
+    pub(crate) const fn has_buckets(self) -> bool {
+        matches!(self, Self::S3 | Self::Gcs | Self::Installed(_))
+    }
+
+    /// Opens empty storage.
+    async fn open(self, mut options: Options) -> Opened {
+        let (location, url, kept) = match self {
+            Self::Memory => ("memory:".to_owned(), "memory://", Kept::Nothing),
             Self::Local => {
                 let host = tempfile::tempdir().expect("there is room for a folder");
                 let root = host.path().join("ws");
                 fs::create_dir(&root).expect("there is room for a folder");
                 // What survives a power cut is tested with the provider.
                 options.set("durability", "none");
-                (root.display().to_string(), Kept::Host(host))
+                (root.display().to_string(), "file://", Kept::Host(host))
             }
             Self::Object => {
                 let store = Arc::new(InMemory::new());
-                let client = || {
+                return Opened::twice("object://", Kept::Nothing, || {
                     let object = Object::builder(Arc::clone(&store) as _);
-                    Arc::new(object.spelled("object store", "object", "", "/").open()) as Fs
-                };
-                return (client(), client(), Kept::Nothing);
+                    object.spelled("object store", "object", "", "/").open()
+                });
             }
             Self::S3 => {
-                let server = servers::s3();
-                let client = || {
-                    let url = format!("s3://{BUCKET}");
-                    let object = Object::connect(&url, server.s3_options());
-                    Arc::new(object.expect("the options are right")) as Fs
-                };
-                return (client(), client(), Kept::Server(server));
+                let (server, url) = (servers::s3(), format!("s3://{BUCKET}"));
+                let options = server.s3_options();
+                return Opened::connect(&url, &options, Kept::Server(server));
+            }
+            Self::Gcs => {
+                let (server, url) = (servers::gcs(), format!("gs://{BUCKET}"));
+                let options = server.gcs_options();
+                return Opened::connect(&url, &options, Kept::Server(server));
+            }
+            Self::Installed(kind) => {
+                let server = kind.share().await.expect("it runs already");
+                let number = PREFIXES.fetch_add(1, Ordering::Relaxed);
+                let url = server.url(&format!("scene-{number}"));
+                // That its conditions hold was tried by tests of their own.
+                let trust = ("conditions".to_owned(), "trust".to_owned());
+                let options = [server.options(), vec![trust]].concat();
+                return Opened::connect(&url, &options, Kept::Installed(server));
             }
         };
         let opened = Registry::default().open(&location, options).await;
         let fs = opened.expect("an empty workspace opens");
-        (Arc::clone(&fs), fs, kept)
+        Opened {
+            outside: Arc::clone(&fs),
+            inside: fs,
+            url: url.to_owned(),
+            kept,
+        }
+    }
+}
+
+impl Opened {
+    /// Opens an object store with one client for each side.
+    fn twice(url: &str, kept: Kept, client: impl Fn() -> Object) -> Self {
+        Self {
+            outside: Arc::new(client()),
+            inside: Arc::new(client()),
+            url: url.to_owned(),
+            kept,
+        }
+    }
+
+    fn connect(url: &str, options: &[(String, String)], kept: Kept) -> Self {
+        Self::twice(url, kept, || {
+            let object = Object::connect(url, options.iter().cloned());
+            object.expect("the options are right")
+        })
     }
 }
 
@@ -77,6 +134,7 @@ enum Kept {
     /// The folder that holds the root as `ws`, and whatever lies beside it.
     Host(TempDir),
     Server(#[allow(dead_code, reason = "it serves while it is kept")] Server),
+    Installed(#[allow(dead_code, reason = "it runs while it is kept")] Arc<Installed>),
 }
 
 /// Where a claim is judged: a backend, sound or with one fault.
@@ -143,7 +201,12 @@ impl Stage {
         settings: impl FnOnce(WorkspaceBuilder) -> WorkspaceBuilder,
         layer: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
     ) -> Scene {
-        let (outside, inside, kept) = self.backend.open(options).await;
+        let Opened {
+            outside,
+            inside,
+            url,
+            kept,
+        } = self.backend.open(options).await;
         let (mut fs, mut builder) = (layer(inside), Workspace::builder());
         if let Some(fault) = self.fault {
             fs = fault.over_storage(fs);
@@ -156,6 +219,7 @@ impl Stage {
             workspace: settings(builder).over(fs),
             outside,
             root,
+            url,
             kept,
         }
     }
@@ -169,6 +233,7 @@ pub(crate) struct Scene {
     /// The storage as somebody outside sees it: without policy, and without the stage's fault.
     pub(crate) outside: Arc<dyn FileSystem>,
     root: String,
+    url: String,
     kept: Kept,
 }
 
@@ -197,6 +262,11 @@ impl Scene {
         format!("{}/{path}", self.root)
     }
 
+    /// Returns the URL of a path relative to the root.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{}", self.url, self.at(path))
+    }
+
     /// Returns whether folders are real; otherwise `x` and `x/y` may both be files.
     pub(crate) fn has_folders(&self) -> bool {
         self.outside.capabilities(None).hierarchy
@@ -211,7 +281,7 @@ impl Scene {
                 fs::create_dir_all(folder).expect("the outside can make folders");
                 fs::write(file, bytes).expect("the outside can write");
             }
-            Backend::Memory | Backend::Object | Backend::S3 => {
+            _ => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let bytes = Bytes::copy_from_slice(bytes.as_ref());
                 let written = self.outside.write_all(&target, bytes, Expected::Any).await;
@@ -224,7 +294,7 @@ impl Scene {
     pub(crate) async fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         match self.stage.backend {
             Backend::Local => fs::read(self.host_path(path)).ok(),
-            Backend::Memory | Backend::Object | Backend::S3 => {
+            _ => {
                 let target = self.outside.target(path).await.ok()?;
                 match self.outside.read_all(&target).await {
                     Ok(snapshot) => Some(snapshot.bytes.to_vec()),
@@ -246,7 +316,7 @@ impl Scene {
                 };
                 removed.expect("the outside can remove");
             }
-            Backend::Memory | Backend::Object | Backend::S3 => {
+            _ => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let removed = self.outside.remove(&target, Default::default()).await;
                 removed.expect("the outside can remove");
@@ -260,7 +330,7 @@ impl Scene {
             Backend::Local => {
                 fs::create_dir_all(self.host_path(path)).expect("the outside can make folders");
             }
-            Backend::Memory | Backend::Object | Backend::S3 => {
+            _ => {
                 let target = self.outside.target(path).await.expect("it resolves");
                 let made = self.outside.create_dir(&target, Default::default()).await;
                 made.expect("the outside can make folders");
@@ -280,7 +350,7 @@ impl Scene {
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         match &self.kept {
             Kept::Host(host) => host.path().join(name),
-            Kept::Nothing | Kept::Server(_) => panic!("this claim is for a disk"),
+            _ => panic!("this claim is for a disk"),
         }
     }
 

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::LocalBoxFuture;
 
 use super::{Backend, Fault, Stage, Verdict};
 
@@ -50,6 +51,13 @@ macro_rules! claims {
             })*
         }
 
+        mod gcs {
+            $(#[test]
+            fn $name() {
+                $crate::support::check($crate::support::Backend::Gcs, super::$name);
+            })*
+        }
+
         mod broken {
             $($(#[test]
             fn $name() {
@@ -60,6 +68,14 @@ macro_rules! claims {
             })?)*
         }
 
+        /// The claims of this file that hold everywhere, for servers that run them all at once.
+        pub(crate) const EVERYWHERE: &[$crate::support::Claim] = &[$(
+            $crate::support::Claim {
+                name: stringify!($name),
+                run: |stage| Box::pin($name(stage)),
+            },
+        )*];
+
         /// The doubles that break claims of this file.
         pub(crate) const FAULTS: &[$crate::support::Fault] =
             &[$($($($crate::support::Fault::$fault,)+)?)*];
@@ -67,6 +83,20 @@ macro_rules! claims {
 }
 
 pub(crate) use claims;
+
+/// A claim as data.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(Stage) -> LocalBoxFuture<'static, Verdict>,
+}
+
+impl Claim {
+    /// Judges the claim on a sound backend.
+    pub(crate) fn judge(self, backend: Backend) -> Verdict {
+        judge(Stage::sound(backend), self.run)
+    }
+}
 
 /// Judges a claim on a stage: a panic and a hang are broken claims too.
 fn judge<F>(stage: Stage, claim: impl FnOnce(Stage) -> F) -> Verdict

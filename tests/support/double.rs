@@ -71,6 +71,25 @@ pub(crate) trait Hooks: fmt::Debug + Send + Sync + 'static {
     ) -> Result<EditOutcome> {
         fs.edit(target, transform, options).await
     }
+
+    async fn remove(
+        &self,
+        fs: &dyn FileSystem,
+        target: &Target,
+        options: RemoveOptions,
+    ) -> Result<()> {
+        fs.remove(target, options).await
+    }
+
+    async fn rename(
+        &self,
+        fs: &dyn FileSystem,
+        from: &Target,
+        to: &Target,
+        options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        fs.rename(from, to, options).await
+    }
 }
 
 /// A file system beneath hooks.
@@ -139,7 +158,7 @@ impl<H: Hooks> FileSystem for Double<H> {
     }
 
     async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
-        self.inner.remove(target, options).await
+        self.hooks.remove(&*self.inner, target, options).await
     }
 
     async fn rename(
@@ -148,7 +167,7 @@ impl<H: Hooks> FileSystem for Double<H> {
         to: &Target,
         options: TransferOptions,
     ) -> Result<TransferOutcome> {
-        self.inner.rename(from, to, options).await
+        self.hooks.rename(&*self.inner, from, to, options).await
     }
 
     async fn copy(

@@ -12,7 +12,7 @@ mod verdict;
 
 pub(crate) use backend::{Backend, Hand, Scene, Stage};
 pub(crate) use batch::{Batch, peak_memory};
-pub(crate) use claims::{check, check_broken, claims};
+pub(crate) use claims::{Claim, check, check_broken, claims};
 pub(crate) use double::{Double, Hooks, Meddler, Moment};
 pub(crate) use faults::Fault;
 pub(crate) use schema::conforms;

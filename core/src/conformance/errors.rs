@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::check::{ensure, equal};
 use super::scratch::{Scratch, for_folder};
 use super::{ClaimResult, Failure, Verdict};
-use crate::capabilities::Atomicity;
+use crate::capabilities::{Atomicity, Guarding};
 use crate::error::{ErrorCode, FsError, Operation};
 use crate::ext::FileSystemExt;
 use crate::fs::FileSystem;
@@ -37,6 +37,7 @@ async fn failures(
     note(Operation::List, &file, list.map(drop))?;
     let write = fs.write_all(&file, Bytes::new(), Expected::Absent).await;
     note(Operation::Write, &file, write.map(drop))?;
+    // What is not offered fails as well, and names as much.
     let edit = fs.replace(&missing, "a", "b", Expected::Any).await;
     note(Operation::Edit, &missing, edit.map(drop))?;
     let remove = fs.remove(&missing, RemoveOptions::default()).await;
@@ -116,9 +117,25 @@ pub(super) async fn trait_what_is_not_offered_is_unsupported_before_any_effect(
         let answer = fs.copy(&from, &to, TransferOptions::default()).await;
         answers.push((Operation::Copy, answer.map(drop)));
     }
-    if can.guarded_remove == crate::Guarding::None {
+    let guard = Expected::Version(version);
+    let bytes = || Bytes::from_static(b"y\n");
+    if can.create == Guarding::None {
+        let answer = fs.write_all(&to, bytes(), Expected::Absent).await;
+        answers.push((Operation::Write, answer.map(drop)));
+    }
+    if can.compare_and_swap == Guarding::None {
+        let answer = fs.write_all(&from, bytes(), guard.clone()).await;
+        answers.push((Operation::Write, answer.map(drop)));
+    }
+    if !can.edit {
+        for expected in [Expected::Any, guard.clone()] {
+            let answer = fs.replace(&from, "x", "y", expected).await;
+            answers.push((Operation::Edit, answer.map(drop)));
+        }
+    }
+    if can.guarded_remove == Guarding::None {
         let options = RemoveOptions {
-            expected: Expected::Version(version),
+            expected: guard,
             ..RemoveOptions::default()
         };
         answers.push((Operation::Remove, fs.remove(&from, options).await));

@@ -68,6 +68,8 @@ pub enum Need {
     Create,
     /// `Expected::Version` holds.
     Swap,
+    /// `edit` is offered.
+    Edit,
     /// `remove` takes a guard.
     GuardedRemove,
     /// `rename` is offered.
@@ -104,6 +106,7 @@ impl Need {
             Self::Flat => !can.hierarchy,
             Self::Create => can.writable && can.create != Guarding::None,
             Self::Swap => can.writable && can.compare_and_swap != Guarding::None,
+            Self::Edit => can.writable && can.edit,
             Self::GuardedRemove => can.writable && can.guarded_remove != Guarding::None,
             Self::Rename => can.writable && can.rename != Atomicity::Unsupported,
             Self::Copy => can.writable && can.copy != Atomicity::Unsupported,
@@ -124,9 +127,10 @@ impl Need {
             Self::Content => "nothing can be put: no mutation is offered, and nobody is outside",
             Self::Hierarchy => "folders are prefixes",
             Self::Flat => "folders are real",
-            Self::Create => "the guard for absence is not offered",
-            Self::Swap => "the guard for a version is not offered",
-            Self::GuardedRemove => "a guarded remove is not offered",
+            Self::Create => "the guard for absence is not offered (`create`)",
+            Self::Swap => "the guard for a version is not offered (`compare_and_swap`)",
+            Self::Edit => "edits are not offered (`edit`)",
+            Self::GuardedRemove => "a guarded remove is not offered (`guarded_remove`)",
             Self::Rename => "rename is not offered",
             Self::Copy => "copy is not offered",
             Self::Links => "there are no symbolic links",
@@ -168,21 +172,21 @@ macro_rules! __each_claim {
                 p2_a_url_of_this_workspace_is_decoded_and_a_plain_path_never_is [];
             }
             versions {
-                v1_a_touched_file_is_not_stale [Writable Swap Outside];
-                v1_an_identical_rewrite_is_not_stale [Writable Swap];
-                v1_bytes_that_came_back_are_not_stale [Writable Swap];
+                v1_a_touched_file_is_not_stale [Writable Swap Outside Edit];
+                v1_an_identical_rewrite_is_not_stale [Writable Swap Edit];
+                v1_bytes_that_came_back_are_not_stale [Writable Swap Edit];
                 v1_a_file_made_anew_with_the_same_bytes_is_not_stale [Writable Swap];
-                v2_other_bytes_of_the_same_size_are_stale [Writable Swap];
-                v2_a_change_with_restored_times_is_stale [Writable Swap Outside];
-                v2_a_change_from_outside_is_stale [Writable Swap Outside];
-                v3_the_version_of_a_mutation_guards_the_next [Writable Swap];
-                v3_the_version_of_a_mutation_names_what_the_next_read_delivers [Writable];
-                v3_the_version_of_a_rename_guards_its_destination [Writable Swap Rename];
-                v3_the_version_of_a_copy_guards_its_destination [Writable Swap Copy];
-                v4_versions_from_every_source_guard [Writable Swap];
-                v4_old_versions_from_stat_and_list_are_stale [Writable Swap];
-                v4_versions_survive_being_written_down [Writable Swap];
-                v4_versions_survive_a_reopening [Writable Swap Outside];
+                v2_other_bytes_of_the_same_size_are_stale [Writable Swap Edit];
+                v2_a_change_with_restored_times_is_stale [Writable Swap Outside Edit];
+                v2_a_change_from_outside_is_stale [Writable Swap Outside Edit];
+                v3_the_version_of_a_mutation_guards_the_next [Writable Swap Edit];
+                v3_the_version_of_a_mutation_names_what_the_next_read_delivers [Writable Edit];
+                v3_the_version_of_a_rename_guards_its_destination [Writable Swap Rename Create Edit];
+                v3_the_version_of_a_copy_guards_its_destination [Writable Swap Copy Create Edit];
+                v4_versions_from_every_source_guard [Writable Swap Edit];
+                v4_old_versions_from_stat_and_list_are_stale [Writable Swap Edit];
+                v4_versions_survive_being_written_down [Writable Swap Edit];
+                v4_versions_survive_a_reopening [Writable Swap Outside Edit];
                 v5_the_version_of_a_racing_write_names_its_own_bytes [Writable];
                 p6_equal_versions_mean_equal_bytes [Writable];
             }
@@ -191,7 +195,7 @@ macro_rules! __each_claim {
                 r1_a_folder_is_no_regular_file [Content Hierarchy];
                 r1_metadata_says_kind_and_size [Content];
                 r1_the_root_is_a_folder [Writable Hierarchy Whole];
-                w4_the_root_is_never_changed [Writable Hierarchy Whole];
+                w4_the_root_is_never_changed [Writable Hierarchy Whole Edit];
                 r3_the_cap_on_a_read_is_inclusive [Content];
                 r4_a_body_arrives_whole_and_in_pieces_that_are_not_empty [Content];
                 r4_the_version_of_a_read_is_of_the_bytes_delivered [Content];
@@ -221,44 +225,44 @@ macro_rules! __each_claim {
                 w1_of_racing_creators_exactly_one_wins [Create];
                 w2_any_creates_and_replaces [Writable];
                 w2_a_version_replaces_only_its_own_bytes [Swap];
-                w2_a_version_on_a_missing_file_is_stale [Swap];
+                w2_a_version_on_a_missing_file_is_stale [Swap Edit];
                 w2_a_version_of_other_bytes_is_stale_whoever_minted_it [Swap];
                 w2_bytes_attached_to_a_stale_error_are_the_ones_there [Swap];
                 w3_content_is_stored_verbatim [Writable];
                 w3_missing_folders_are_created [Create];
-                w4_a_folder_is_no_regular_file_whatever_the_guard [Swap Hierarchy];
-                w6_nothing_of_ours_is_listed_beside_the_file [Swap Create];
+                w4_a_folder_is_no_regular_file_whatever_the_guard [Swap Hierarchy Edit];
+                w6_nothing_of_ours_is_listed_beside_the_file [Swap Create Edit];
                 w7_the_bytes_before_come_back_for_text [Writable];
                 w7_no_bytes_before_where_a_side_is_no_text_or_over_the_limit [Writable];
                 w8_of_mutations_with_one_version_exactly_one_wins [Swap];
-                w8_counting_through_version_guards_loses_nothing [Swap];
-                w8_unguarded_edits_at_once_lose_nothing [Writable];
-                w9_more_than_fits_is_refused_and_the_old_bytes_stay [Swap Create Bounded];
+                w8_counting_through_version_guards_loses_nothing [Swap Edit];
+                w8_unguarded_edits_at_once_lose_nothing [Writable Edit];
+                w9_more_than_fits_is_refused_and_the_old_bytes_stay [Swap Create Bounded Edit];
             }
             edits {
-                e1_the_guard_is_checked_before_matching [Swap];
-                e1_the_guard_is_checked_before_decoding [Swap];
-                e1_an_edit_under_the_version_seen_lands [Swap];
-                e2_a_missing_target_is_not_found_or_stale [Swap];
-                e2_no_edit_can_meet_the_guard_for_absence [Writable];
-                e3_a_miss_and_an_ambiguity_have_their_codes_and_change_nothing [Writable];
-                e3_what_a_transform_says_reaches_the_caller [Writable];
-                e4_arguments_mean_themselves [Writable];
-                e4_replacements_go_left_to_right_without_overlap [Writable];
-                e5_line_feeds_match_crlf_which_stays [Writable];
-                e5_a_crlf_is_never_split [Writable];
-                e5_every_byte_outside_the_splices_is_identical [Writable];
-                e6_bom_endings_and_a_missing_final_newline_survive [Writable];
-                e7_an_edit_that_changes_no_byte_writes_nothing [Swap];
-                r2_an_edit_of_what_is_no_text_is_refused [Writable];
-                r2_characters_that_fall_between_pieces_are_edited [Writable];
-                r3_the_cap_on_an_edit_is_inclusive [Writable];
-                e1_the_transform_sees_the_present_bytes_and_their_version [Writable];
-                e1_a_stale_edit_never_runs_its_transform [Swap];
-                w2_an_unguarded_edit_that_lost_its_race_runs_again [Writable Outside Threads];
-                w2_a_guarded_edit_that_lost_its_race_is_stale [Swap Outside Threads];
-                v1_a_guarded_edit_of_a_file_touched_meanwhile_lands [Swap Outside Threads];
-                e2_an_edit_of_a_file_removed_meanwhile_creates_nothing [Swap Outside Threads];
+                e1_the_guard_is_checked_before_matching [Swap Edit];
+                e1_the_guard_is_checked_before_decoding [Swap Edit];
+                e1_an_edit_under_the_version_seen_lands [Swap Edit];
+                e2_a_missing_target_is_not_found_or_stale [Swap Edit];
+                e2_no_edit_can_meet_the_guard_for_absence [Writable Edit];
+                e3_a_miss_and_an_ambiguity_have_their_codes_and_change_nothing [Writable Edit];
+                e3_what_a_transform_says_reaches_the_caller [Writable Edit];
+                e4_arguments_mean_themselves [Writable Edit];
+                e4_replacements_go_left_to_right_without_overlap [Writable Edit];
+                e5_line_feeds_match_crlf_which_stays [Writable Edit];
+                e5_a_crlf_is_never_split [Writable Edit];
+                e5_every_byte_outside_the_splices_is_identical [Writable Edit];
+                e6_bom_endings_and_a_missing_final_newline_survive [Writable Edit];
+                e7_an_edit_that_changes_no_byte_writes_nothing [Swap Edit];
+                r2_an_edit_of_what_is_no_text_is_refused [Writable Edit];
+                r2_characters_that_fall_between_pieces_are_edited [Writable Edit];
+                r3_the_cap_on_an_edit_is_inclusive [Writable Edit];
+                e1_the_transform_sees_the_present_bytes_and_their_version [Writable Edit];
+                e1_a_stale_edit_never_runs_its_transform [Swap Edit];
+                w2_an_unguarded_edit_that_lost_its_race_runs_again [Writable Outside Threads Edit];
+                w2_a_guarded_edit_that_lost_its_race_is_stale [Swap Outside Threads Edit];
+                v1_a_guarded_edit_of_a_file_touched_meanwhile_lands [Swap Outside Threads Edit];
+                e2_an_edit_of_a_file_removed_meanwhile_creates_nothing [Swap Outside Threads Edit];
             }
             removals {
                 trait_remove_takes_one_file_and_nothing_else [Writable];
@@ -268,27 +272,27 @@ macro_rules! __each_claim {
                 trait_remove_takes_an_empty_folder_and_no_other [GuardedRemove Hierarchy];
             }
             transfers {
-                trait_rename_moves_the_bytes [Rename];
-                trait_copy_copies_the_bytes [Copy];
-                trait_rename_replaces_nothing_unless_asked [Rename];
-                trait_copy_replaces_nothing_unless_asked [Copy];
+                trait_rename_moves_the_bytes [Rename Create];
+                trait_copy_copies_the_bytes [Copy Create];
+                trait_rename_replaces_nothing_unless_asked [Rename Create];
+                trait_copy_replaces_nothing_unless_asked [Copy Create];
                 trait_rename_replaces_what_it_was_asked_to [Rename];
                 trait_copy_replaces_what_it_was_asked_to [Copy];
-                trait_rename_guards_its_destination [Rename];
-                trait_copy_guards_its_destination [Copy];
-                trait_rename_guards_its_source [Rename GuardedRemove];
-                trait_copy_guards_its_source [Copy];
+                trait_rename_guards_its_destination [Rename Swap];
+                trait_copy_guards_its_destination [Copy Swap];
+                trait_rename_guards_its_source [Rename GuardedRemove Create];
+                trait_copy_guards_its_source [Copy Create];
                 trait_rename_without_a_source_is_not_found [Rename];
                 trait_copy_without_a_source_is_not_found [Copy];
                 trait_rename_onto_itself_changes_nothing [Rename];
                 trait_copy_onto_itself_changes_nothing [Copy];
-                trait_rename_of_a_file_never_replaces_a_folder [Rename Hierarchy];
-                trait_copy_of_a_file_never_replaces_a_folder [Copy Hierarchy];
-                trait_of_racing_renames_to_one_name_exactly_one_wins [Rename];
-                trait_of_racing_copies_to_one_name_exactly_one_wins [Copy];
-                trait_rename_moves_a_folder_with_everything_in_it [Rename Hierarchy];
-                trait_rename_refuses_a_folder_moved_into_itself [Rename Hierarchy];
-                trait_copy_refuses_a_folder [Copy Hierarchy];
+                trait_rename_of_a_file_never_replaces_a_folder [Rename Hierarchy Create];
+                trait_copy_of_a_file_never_replaces_a_folder [Copy Hierarchy Create];
+                trait_of_racing_renames_to_one_name_exactly_one_wins [Rename Create];
+                trait_of_racing_copies_to_one_name_exactly_one_wins [Copy Create];
+                trait_rename_moves_a_folder_with_everything_in_it [Rename Hierarchy Create];
+                trait_rename_refuses_a_folder_moved_into_itself [Rename Hierarchy Create];
+                trait_copy_refuses_a_folder [Copy Hierarchy Create];
                 trait_renames_there_and_back_never_wait_in_a_ring [Rename];
             }
             folders {
@@ -301,12 +305,12 @@ macro_rules! __each_claim {
                 w6_a_withdrawn_mutation_is_aborted_and_changes_nothing [Writable];
                 w6_a_mutation_past_its_deadline_changes_nothing [Writable];
                 trait_a_withdrawn_look_is_aborted [Content];
-                trait_waiting_ends_at_the_deadline_as_busy [Writable Threads];
-                w6_a_call_withdrawn_while_it_waits_changes_nothing [Writable Threads];
-                w6_a_call_dropped_while_it_waits_changes_nothing_and_holds_up_nobody [Writable Threads];
-                w6_an_edit_withdrawn_while_it_plans_changes_nothing [Writable];
-                trait_mutations_take_effect_in_the_order_in_which_they_came [Writable Threads];
-                trait_files_do_not_wait_for_each_other [Writable Threads];
+                trait_waiting_ends_at_the_deadline_as_busy [Writable Threads Edit];
+                w6_a_call_withdrawn_while_it_waits_changes_nothing [Writable Threads Edit];
+                w6_a_call_dropped_while_it_waits_changes_nothing_and_holds_up_nobody [Writable Threads Edit];
+                w6_an_edit_withdrawn_while_it_plans_changes_nothing [Writable Edit];
+                trait_mutations_take_effect_in_the_order_in_which_they_came [Writable Threads Edit];
+                trait_files_do_not_wait_for_each_other [Writable Threads Edit];
             }
             errors {
                 trait_errors_name_the_operation_and_the_path [Create];

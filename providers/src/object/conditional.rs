@@ -32,6 +32,8 @@ pub(super) struct Publication<'a> {
     pub(super) condition: Condition,
     /// What is known of the content to be replaced.
     pub(super) replaced: Option<&'a Extra>,
+    /// Whether everybody who writes the key writes the same, as folders' markers.
+    pub(super) idempotent: bool,
 }
 
 /// How a publication ended.
@@ -90,11 +92,11 @@ impl Remote {
             let refused = matches!(fault.kind, Kind::Refused | Kind::NotFound);
             match (fault.kind, &unsure) {
                 (_, Some(lost)) if refused => {
-                    let verdict = self.look_back(publication, hash, context).await;
+                    let verdict = self.look_back(publication, hash, budget, context).await;
                     return settled(verdict, lost);
                 }
                 (Kind::Refused, None) if self.retries_inside => {
-                    let verdict = self.look_back(publication, hash, context).await;
+                    let verdict = self.look_back(publication, hash, budget, context).await;
                     return Ok(of_refusal(verdict));
                 }
                 (Kind::Refused, None) => return Ok(Published::Refused(None)),
@@ -105,12 +107,12 @@ impl Remote {
                 _ => {}
             }
             // Without a condition a second attempt might undo what others wrote after the first.
-            let again = unsure.is_none() || publication.condition != Condition::None;
+            let again = unsure.is_none() || publication.repeatable();
             if !again || !spending.wait().await {
                 let Some(lost) = unsure else {
                     return Err(fault.into_error());
                 };
-                let verdict = self.look_back(publication, hash, context).await;
+                let verdict = self.look_back(publication, hash, budget, context).await;
                 return settled(verdict, &lost);
             }
         }
@@ -146,9 +148,11 @@ impl Remote {
         &self,
         publication: &Publication<'_>,
         hash: ContentHash,
+        budget: &Budget,
         context: &CallContext,
     ) -> Verdict {
-        let got = in_time(context, self.get(publication.key, None, u64::MAX)).await;
+        let got = self.get_anew(publication.key, None, u64::MAX, budget, context);
+        let got = got.await;
         let Ok(Got::Seen(seen)) = got else {
             return Verdict::Unclear(None);
         };
@@ -178,6 +182,11 @@ impl Remote {
 }
 
 impl Publication<'_> {
+    /// Returns whether a second attempt undoes nothing that others did after the first.
+    fn repeatable(&self) -> bool {
+        self.condition != Condition::None || self.idempotent
+    }
+
     fn replaces(&self) -> bool {
         matches!(self.condition, Condition::Token(_))
     }

@@ -1,12 +1,12 @@
 //! Connecting: from a URL and options to a store that is spoken to over HTTP.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use object_store::list::PaginatedListStore;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 use seamfs_core::{ErrorCode, FsError, Result};
 
+use super::budget::Budget;
 use super::connector::Connector;
 use super::location::{Cloud, Location, is_beneath};
 use super::probe::Conditions;
@@ -84,34 +84,42 @@ impl<S: ObjectStore + PaginatedListStore> Pair<S> {
     }
 }
 
-/// Reads are tried again inside the client, for far shorter than its default of three minutes.
-fn patient() -> RetryConfig {
+/// Reads are tried again inside the client, as often and as long as a write is by us.
+fn patient(budget: &Budget) -> RetryConfig {
     RetryConfig {
-        max_retries: 4,
-        retry_timeout: Duration::from_secs(20),
+        max_retries: budget.attempts.saturating_sub(1) as usize,
+        retry_timeout: budget.span,
         backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(50),
-            max_backoff: Duration::from_secs(2),
+            init_backoff: budget.first_wait,
+            max_backoff: budget.longest_wait,
             base: 2.0,
         },
     }
 }
 
-fn once() -> RetryConfig {
+fn once(budget: &Budget) -> RetryConfig {
     RetryConfig {
         max_retries: 0,
-        ..patient()
+        ..patient(budget)
     }
 }
 
 macro_rules! cloud {
-    ($name:ident, $feature:literal, $builder:path, $key:path, $cloud:expr, $tokens:expr, $own:expr) => {
+    (
+        $name:ident, $feature:literal, $builder:path, $key:path, $cloud:expr, $tokens:expr,
+        $own:expr, $defaults:expr
+    ) => {
         #[cfg(feature = $feature)]
         fn $name(location: &Location, settings: &Settings) -> Result<ObjectBuilder> {
             use $builder as Builder;
             type Key = $key;
 
             let mut builder = Builder::from_env().with_url(location.bucket_url());
+            let defaults: &[(&str, &str)] = &$defaults;
+            for (key, value) in defaults {
+                let known: Key = key.parse().expect("the store knows its own options");
+                builder = builder.with_config(known, *value);
+            }
             for (key, value) in &settings.rest {
                 let known: Key = key.parse().map_err(|_| settings::unknown($cloud, key))?;
                 if is_bucket(key) {
@@ -124,12 +132,12 @@ macro_rules! cloud {
             let secrets = Secrets::of(settings);
             let reads = builder
                 .clone()
-                .with_retry(patient())
+                .with_retry(patient(&settings.budget))
                 .with_http_connector(connector.clone())
                 .build()
                 .map_err(|error| secrets.refused(&error))?;
             let writes = builder
-                .with_retry(once())
+                .with_retry(once(&settings.budget))
                 .with_credentials(Arc::clone(reads.credentials()))
                 .with_http_connector(connector.reuse())
                 .build()
@@ -157,7 +165,9 @@ cloud!(
     object_store::aws::AmazonS3ConfigKey,
     Cloud::S3,
     TokenKind::ETag,
-    s3_own_host
+    s3_own_host,
+    // One object at a time is removed here: what every S3 knows, and what it answers plainly.
+    [("disable_bulk_delete", "true")]
 );
 cloud!(
     gcs,
@@ -166,7 +176,8 @@ cloud!(
     object_store::gcp::GoogleConfigKey,
     Cloud::Gcs,
     TokenKind::Generation,
-    gcs_own_host
+    gcs_own_host,
+    []
 );
 cloud!(
     azure,
@@ -175,7 +186,8 @@ cloud!(
     object_store::azure::AzureConfigKey,
     Cloud::Azure,
     TokenKind::ETag,
-    azure_own_host
+    azure_own_host,
+    []
 );
 
 /// Returns whether the store is the cloud itself, whose conditions are known to hold.

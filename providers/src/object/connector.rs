@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+    ReqwestConnector,
 };
 use quick_xml::escape::{escape, unescape};
 
@@ -61,7 +62,9 @@ impl HttpService for Amend {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let body = body.bytes().await?;
+        // A page that broke off is asked for again, as one that never came.
+        let torn = |error| HttpError::new(HttpErrorKind::Interrupted, error);
+        let body = body.bytes().await.map_err(torn)?;
         Ok(HttpResponse::from_parts(parts, amended(body).into()))
     }
 }

@@ -34,6 +34,7 @@ impl Object {
         let context = &options.context;
         let _turn = self.turn(target, context).await?;
         context.check()?;
+        self.check_edits(self.support_known())?;
         let slot = Slot {
             object: self,
             target,
@@ -161,7 +162,7 @@ impl Swap for Slot<'_> {
         let context = &self.options.context;
         let token = token_of(&seen.version).ok_or_else(no_token)?;
         let condition = Condition::Token(token.clone());
-        self.object.support(context).await?.check(&condition)?;
+        self.object.offers_edits(context).await?;
         let loaded = self.with(|state| state.loaded.clone());
         let extra = loaded
             .filter(|(version, _)| *version == seen.version)

@@ -26,6 +26,18 @@ pub(super) enum Kind {
     Busy,
     /// Credentials are missing, wrong or too weak.
     Denied,
+    /// The bucket is in another region than the one that was asked.
+    Elsewhere,
+    /// Somebody holds a lease on the object, under which nobody else writes.
+    Leased,
+    /// A policy of the store forbids changing the object.
+    Immutable,
+    /// The object is in an archive, and cannot be read before it is restored.
+    Archived,
+    /// A store with real folders underneath has one of this name.
+    Folder,
+    /// A store with real folders underneath has a file where the path needs a folder.
+    BeneathFile,
     /// The store does not offer this.
     Unsupported,
     /// The store is full.
@@ -45,6 +57,8 @@ pub(super) enum Kind {
     Unsent,
     /// The request may have been applied, or may be yet.
     Unsure,
+    /// An answer broke off in its body.
+    Torn,
     /// The store refused the request for a reason of its own; nothing was written.
     Other,
 }
@@ -68,14 +82,25 @@ impl Fault {
     /// Makes the fault of a body that is not the one announced.
     pub(super) fn torn() -> Self {
         Self {
-            kind: Kind::Unsure,
+            kind: Kind::Torn,
             text: "the store sent fewer bytes than it announced".to_owned(),
         }
     }
 
+    /// Returns the fault as one that befell the body of an answer.
+    pub(super) fn in_body(mut self) -> Self {
+        if self.kind == Kind::Unsure {
+            self.kind = Kind::Torn;
+        }
+        self
+    }
+
     /// Returns whether trying the same request again may end otherwise.
     pub(super) fn may_pass(&self) -> bool {
-        matches!(self.kind, Kind::Busy | Kind::Unsent | Kind::Unsure)
+        matches!(
+            self.kind,
+            Kind::Busy | Kind::Unsent | Kind::Unsure | Kind::Torn
+        )
     }
 
     /// Returns the error that a caller of the file system is given.
@@ -98,10 +123,37 @@ impl Fault {
                 "the store holds a key that no path here addresses; other entries cannot be told \
                  apart from it",
             ),
+            Kind::Elsewhere => fixed(
+                ErrorCode::IoError,
+                "the bucket is in another region; its operator names it with the option `region`",
+            ),
+            Kind::Leased => FsError::new(
+                ErrorCode::Busy,
+                "another client holds a lease on the file, under which nobody else can change it",
+            ),
+            Kind::Immutable => FsError::new(
+                ErrorCode::ReadOnly,
+                "a policy of the store forbids changing the file",
+            ),
+            Kind::Archived => fixed(
+                ErrorCode::IoError,
+                "the file is in an archive of the store and has to be restored before it is used",
+            ),
+            Kind::Folder => FsError::new(
+                ErrorCode::NotRegularFile,
+                "this store has real folders, and one of this name",
+            ),
+            Kind::BeneathFile => FsError::new(
+                ErrorCode::NotDirectory,
+                "this store has real folders, and the path leads through a file",
+            ),
             Kind::Unsent => FsError::new(ErrorCode::IoError, "the store cannot be reached"),
-            Kind::Refused | Kind::NotModified | Kind::Range | Kind::Unsure | Kind::Other => {
-                FsError::new(ErrorCode::IoError, format!("the store failed: {self}"))
-            }
+            Kind::Refused
+            | Kind::NotModified
+            | Kind::Range
+            | Kind::Unsure
+            | Kind::Torn
+            | Kind::Other => FsError::new(ErrorCode::IoError, format!("the store failed: {self}")),
         };
         error.caused_by(self)
     }
@@ -123,6 +175,12 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         if let Some(answer) = Answer::of(&error) {
             return answer.into_fault();
+        }
+        if is_bare_redirect(&error) {
+            return Self {
+                kind: Kind::Elsewhere,
+                text: "a redirect that names no place".to_owned(),
+            };
         }
         #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
         if let Some(kind) = transport(&error) {
@@ -148,7 +206,10 @@ impl Answer {
         let text = chain(error).find_map(|cause| {
             let text = cause.to_string();
             text.strip_prefix(START).map(str::to_owned)
-        })?;
+        });
+        let Some(text) = text else {
+            return chain(error).find_map(|cause| Self::of_removal(&cause.to_string()));
+        };
         let status = text.get(..3)?.parse().ok()?;
         let code = text
             .split_once("<Code>")
@@ -157,6 +218,32 @@ impl Answer {
             .filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_alphanumeric()))
             .map(str::to_owned);
         Some(Self { status, code })
+    }
+
+    /// Reads what became of one removal of a batch: the status or the code stands at the end, behind
+    /// the key and whatever else.
+    fn of_removal(text: &str) -> Option<Self> {
+        const STARTS: [&str; 2] = [
+            "Bulk delete request failed for key ",
+            "DeleteObjects request failed for key ",
+        ];
+        if !STARTS.iter().any(|start| text.starts_with(start)) {
+            return None;
+        }
+        let (_, code) = text.strip_suffix(')')?.rsplit_once("(code: ")?;
+        let (status, code) = match code.parse() {
+            // A removal has no condition: nothing but a lease refuses it so.
+            Ok(412) => (412, Some("LeaseIdMissing")),
+            // Nor is another one under way: it has snapshots, or must be kept.
+            Ok(409) => (409, Some("SnapshotsPresent")),
+            Ok(status) => (status, None),
+            Err(_) if code == "AccessDenied" => (403, Some(code)),
+            Err(_) => (400, Some(code)),
+        };
+        Some(Self {
+            status,
+            code: code.map(str::to_owned),
+        })
     }
 
     fn into_fault(self) -> Fault {
@@ -171,6 +258,9 @@ impl Answer {
     }
 
     fn kind(&self) -> Kind {
+        if let Some(kind) = self.code.as_deref().and_then(of_code) {
+            return kind;
+        }
         match (self.status, self.code.as_deref()) {
             (404, Some("NoSuchBucket" | "ContainerNotFound")) => Kind::NoBucket,
             (404, _) => Kind::NotFound,
@@ -185,6 +275,32 @@ impl Answer {
             _ => Kind::Other,
         }
     }
+}
+
+/// Reads the codes that say more than their status does, or something else.
+///
+/// A lease of Azure comes as a condition that did not hold, and its other conflicts with what
+/// never passes come as those that do.
+fn of_code(code: &str) -> Option<Kind> {
+    Some(match code {
+        "PermanentRedirect" | "TemporaryRedirect" | "AuthorizationHeaderMalformed" => {
+            Kind::Elsewhere
+        }
+        "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => Kind::Denied,
+        "LeaseIdMissing" | "LeaseIdMismatchWithBlobOperation" | "LeaseAlreadyPresent" => {
+            Kind::Leased
+        }
+        "BlobImmutableDueToPolicy"
+        | "BlobImmutableDueToLegalHold"
+        | "ObjectUnderActiveHold"
+        | "RetentionPolicyNotMet" => Kind::Immutable,
+        "InvalidObjectState" | "BlobArchived" => Kind::Archived,
+        "ExistingObjectIsDirectory" | "ResourceTypeMismatch" => Kind::Folder,
+        "ExistingObjectIsFile" => Kind::BeneathFile,
+        "QuotaExceeded" | "XMinioAdminBucketQuotaExceeded" => Kind::Full,
+        "SnapshotsPresent" | "InvalidBlobType" => Kind::Other,
+        _ => return None,
+    })
 }
 
 #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
@@ -230,6 +346,16 @@ fn without_answer(error: &StoreError) -> Fault {
         kind,
         text: text.to_owned(),
     }
+}
+
+/// Returns whether the store sent the client elsewhere without saying where to, as S3 does for a
+/// bucket in another region.
+fn is_bare_redirect(error: &StoreError) -> bool {
+    chain(error).any(|cause| {
+        cause
+            .to_string()
+            .starts_with("Received redirect without LOCATION")
+    })
 }
 
 fn is_range(error: &StoreError) -> bool {
@@ -300,7 +426,60 @@ mod tests {
             Kind::Other,
         );
         check("403 Forbidden", "<Code>AccessDenied</Code>", Kind::Denied);
+        check("400 Bad Request", "<Code>ExpiredToken</Code>", Kind::Denied);
+        check(
+            "403 Forbidden",
+            "<Code>InvalidObjectState</Code>",
+            Kind::Archived,
+        );
+        check("409 Conflict", "<Code>BlobArchived</Code>", Kind::Archived);
+        check(
+            "412 Precondition Failed",
+            "<Code>LeaseIdMissing</Code>",
+            Kind::Leased,
+        );
+        check(
+            "409 Conflict",
+            "<Code>BlobImmutableDueToPolicy</Code>",
+            Kind::Immutable,
+        );
+        check("409 Conflict", "<Code>SnapshotsPresent</Code>", Kind::Other);
+        check("409 Conflict", "<Code>OperationAborted</Code>", Kind::Busy);
+        check(
+            "409 Conflict",
+            "<Code>ExistingObjectIsDirectory</Code>",
+            Kind::Folder,
+        );
+        check("403 Forbidden", "<Code>QuotaExceeded</Code>", Kind::Full);
+        check(
+            "400 Bad Request",
+            "<Code>AuthorizationHeaderMalformed</Code>",
+            Kind::Elsewhere,
+        );
         check("501 Not Implemented", "", Kind::Unsupported);
+    }
+
+    #[test]
+    fn the_answer_to_a_removal_in_a_batch_is_read() {
+        #[track_caller]
+        fn check(text: &str, expected: Kind) {
+            let source = text.to_owned().into();
+            let fault: Fault = StoreError::Generic { store: "S", source }.into();
+            assert_eq!(fault.kind, expected, "{text}");
+            assert!(!fault.to_string().contains("secret"), "{fault}");
+        }
+        let azure = |end: &str| format!("Bulk delete request failed for key secret: Why. {end}");
+        check(&azure("(code: 412)"), Kind::Leased);
+        check(&azure("(code: 403)"), Kind::Denied);
+        check(&azure("(code: 409)"), Kind::Other);
+        check(&azure("(code: 503)"), Kind::Unsure);
+        let s3 = |end: &str| format!("DeleteObjects request failed for key secret: Why {end}");
+        check(&s3("(code: AccessDenied)"), Kind::Denied);
+        check(&s3("(code: InternalError)"), Kind::Other);
+        check(
+            "Bulk delete request failed for key (code: 404)x: Why (code: 403)",
+            Kind::Denied,
+        );
     }
 
     #[test]

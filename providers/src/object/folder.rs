@@ -32,6 +32,7 @@ impl Object {
             payload: &Payload::of(Bytes::new()),
             condition: Condition::None,
             replaced: None,
+            idempotent: true,
         };
         let remote = &self.0.remote;
         remote

@@ -260,6 +260,7 @@ impl FileSystem for Object {
             writable: true,
             create: support.create(),
             compare_and_swap: support.update(),
+            edit: support.edit(),
             guarded_remove: Guarding::None,
             rename: Atomicity::Stepwise,
             copy: Atomicity::Stepwise,

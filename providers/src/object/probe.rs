@@ -6,10 +6,9 @@
 use bytes::Bytes;
 use object_store::Attributes;
 use object_store::path::Path;
-use seamfs_core::{CallContext, ErrorCode, FsError, Guarding, Result};
+use seamfs_core::{CallContext, ErrorCode, Expected, FsError, Guarding, Operation, Result};
 
 use super::Object;
-use super::budget::Budget;
 use super::chance;
 use super::fault::{Fault, Kind};
 use super::remote::{Condition, TokenKind, in_time};
@@ -32,6 +31,7 @@ pub struct Support {
     /// Whether a write that must create is refused when something is there.
     pub create: bool,
     /// Whether a write that must replace one content is refused by any other, and by no other.
+    /// Every edit is such a write, guarded or not.
     pub update: bool,
 }
 
@@ -53,19 +53,16 @@ impl Support {
         guarding(self.update)
     }
 
-    /// Checks that a condition is kept.
-    ///
-    /// # Errors
-    /// `FS_UNSUPPORTED` naming the store's fault.
-    pub(super) fn check(self, condition: &Condition) -> Result<()> {
-        let kept = match condition {
-            Condition::Absent => self.create,
-            Condition::Token(_) => self.update,
-            Condition::None => true,
-        };
-        match kept {
-            true => Ok(()),
-            false => Err(ignored()),
+    /// Returns whether edits are offered.
+    pub const fn edit(self) -> bool {
+        self.update
+    }
+
+    const fn keeps(self, expected: &Expected) -> bool {
+        match expected {
+            Expected::Any => true,
+            Expected::Absent => self.create,
+            Expected::Version(_) => self.update,
         }
     }
 }
@@ -100,6 +97,56 @@ impl Object {
         }
     }
 
+    /// Checks that a guard on what is written can hold; none needs no condition.
+    ///
+    /// # Errors
+    /// `FS_UNSUPPORTED` naming the operation and why; what kept the store from being tried.
+    pub(super) async fn offers_guard(
+        &self,
+        expected: &Expected,
+        operation: Operation,
+        context: &CallContext,
+    ) -> Result<()> {
+        if *expected == Expected::Any || self.support(context).await?.keeps(expected) {
+            return Ok(());
+        }
+        let guard = match expected {
+            Expected::Absent => "for absence",
+            _ => "for a version",
+        };
+        Err(self.not_offered(operation, &format!("{operation} under a guard {guard}")))
+    }
+
+    /// Checks that edits are offered, trying the store out if it was not yet.
+    ///
+    /// # Errors
+    /// As [`offers_guard`](Self::offers_guard).
+    pub(super) async fn offers_edits(&self, context: &CallContext) -> Result<()> {
+        self.check_edits(self.support(context).await?)
+    }
+
+    /// Checks that edits are offered, as far as is known without asking the store.
+    pub(super) fn check_edits(&self, support: Support) -> Result<()> {
+        match support.edit() {
+            true => Ok(()),
+            false => Err(self.not_offered(Operation::Edit, "edit, guarded or not,")),
+        }
+    }
+
+    /// Makes the error of a call that needs a condition which the store does not keep.
+    fn not_offered(&self, operation: Operation, what: &str) -> FsError {
+        let kind = self.0.kind;
+        let why = match self.0.conditions {
+            Conditions::Refuse => "its operator lets no conditions be used",
+            _ => {
+                "this store does not keep the conditions of a write; its operator may accept that \
+                 the last writer wins, or choose another store"
+            }
+        };
+        let message = format!("{kind}: {what} is not offered, because {why}");
+        FsError::unsupported(operation, kind).recast(ErrorCode::Unsupported, message)
+    }
+
     /// Returns which conditions the store keeps, as far as is known without asking it.
     pub(super) fn support_known(&self) -> Support {
         match self.0.conditions {
@@ -111,8 +158,7 @@ impl Object {
 
     /// Tries again with a new scratch object whenever an answer leaves doubt.
     async fn probe(&self, context: &CallContext) -> Result<Support> {
-        let budget = Budget::default();
-        let mut spending = budget.begin(context);
+        let mut spending = self.0.budget.begin(context);
         loop {
             let key = self.0.keys.scratch(chance::number());
             let found = in_time(context, self.try_conditions(&key)).await;
@@ -170,15 +216,6 @@ fn is_refused<T>(result: Result<T, Fault>) -> Result<bool, Fault> {
             _ => Err(fault),
         },
     }
-}
-
-/// Makes the error of a guarded write on a store that does not keep conditions.
-fn ignored() -> FsError {
-    FsError::new(
-        ErrorCode::Unsupported,
-        "this store does not keep the conditions of a write, so no guard can hold on it; its \
-         operator may accept that the last writer wins, or choose another store",
-    )
 }
 
 /// Makes the error of a store that refuses conditions which hold.

@@ -14,7 +14,7 @@ use seamfs_core::{
 };
 
 use super::fault::{Fault, Kind};
-use super::remote::{Got, Seen, TokenKind, in_time};
+use super::remote::{BEGUN_ANEW, Got, Seen, TokenKind, in_time};
 use super::{Object, not_regular, path_of};
 
 /// The largest object, in bytes, that is read into memory at once: 8 MiB.
@@ -22,9 +22,6 @@ const WHOLE_LIMIT: u64 = 8 << 20;
 
 /// No object is as large, in bytes, and some stores refuse a range that names more.
 const BEYOND: u64 = i64::MAX as u64;
-
-/// How often a read whose body broke off is begun anew.
-const READ_ATTEMPTS: usize = 3;
 
 impl Object {
     pub(super) async fn read_object(
@@ -74,7 +71,7 @@ impl Object {
             return Ok(self.streamed(result, options));
         }
         let seen = match in_time(context, self.0.remote.collect(result)).await {
-            Err(fault) if fault.may_pass() => self.begin_anew(&key, options).await?,
+            Err(fault) if fault.kind == Kind::Torn => self.begin_anew(&key, options).await?,
             seen => seen.map_err(Fault::into_error)?,
         };
         self.remember(target, seen.snapshot.clone(), seen.extra.clone());
@@ -83,22 +80,14 @@ impl Object {
 
     /// Reads a small object again whose body broke off.
     async fn begin_anew(&self, key: &Path, options: &ReadOptions) -> Result<Seen> {
-        let context = &options.context;
+        let (remote, budget) = (&self.0.remote, &self.0.budget);
         let limit = options.max_bytes.unwrap_or(u64::MAX);
-        let mut spending = self.0.budget.begin(context);
-        for _ in 1..READ_ATTEMPTS {
-            if !spending.wait().await {
-                break;
-            }
-            match in_time(context, self.0.remote.get(key, None, limit)).await {
-                Ok(Got::Seen(seen)) => return Ok(seen),
-                Ok(Got::TooLarge(meta)) => return Err(cas::too_large(meta.size, limit)),
-                Ok(Got::Absent | Got::Unchanged) => return Err(cas::not_found()),
-                Err(fault) if fault.may_pass() => {}
-                Err(fault) => return Err(fault.into_error()),
-            }
+        let got = remote.get_anew(key, None, limit, budget, &options.context);
+        match got.await.map_err(Fault::into_error)? {
+            Got::Seen(seen) => Ok(seen),
+            Got::TooLarge(meta) => Err(cas::too_large(meta.size, limit)),
+            Got::Absent | Got::Unchanged => Err(cas::not_found()),
         }
-        Err(Fault::torn().into_error())
     }
 
     async fn read_range(
@@ -112,36 +101,64 @@ impl Object {
         if range.start >= range.end {
             return self.read_nothing(target, &key, options).await;
         }
+        let mut spending = self.0.budget.begin(&options.context);
+        for _ in 0..BEGUN_ANEW {
+            match self
+                .range_once(target, &key, range.clone(), options)
+                .await?
+            {
+                Some(outcome) => return Ok(outcome),
+                None if spending.wait().await => {}
+                None => return Err(Fault::torn().into_error()),
+            }
+        }
+        let last = self.range_once(target, &key, range, options).await?;
+        last.ok_or_else(|| Fault::torn().into_error())
+    }
+
+    /// Reads a range that is not empty; none when its body broke off.
+    async fn range_once(
+        &self,
+        target: &Target,
+        key: &Path,
+        range: std::ops::Range<u64>,
+        options: &ReadOptions,
+    ) -> Result<Option<ReadOutcome>> {
         let cached = self.cached(target);
         let get = GetOptions {
             range: Some(GetRange::Bounded(range.clone())),
             if_none_match: cached.as_ref().and_then(|seen| seen.extra.e_tag.clone()),
             ..GetOptions::default()
         };
-        let result = match (self.request(&key, get, &options.context).await, cached) {
+        let result = match (self.request(key, get, &options.context).await, cached) {
             (Ok(result), _) => result,
             (Err(fault), Some(seen)) if fault.kind == Kind::NotModified => {
-                return self.part_of(seen, range, options);
+                return self.part_of(seen, range, options).map(Some);
             }
             (Err(fault), _) if fault.kind == Kind::Range => {
                 // An empty object has no range at all.
-                return self.read_nothing(target, &key, options).await;
+                return self.read_nothing(target, key, options).await.map(Some);
             }
             (Err(fault), _) => return Err(fault.into_error()),
         };
         let wanted = result.range.end - result.range.start;
         check_size(wanted, options)?;
         if wanted > self.whole_limit() {
-            return Ok(self.streamed(result, options));
+            return Ok(Some(self.streamed(result, options)));
         }
         let metadata = self.metadata_of(target.key(), &result.meta);
-        let bytes = in_time(&options.context, async { Ok(result.bytes().await?) })
-            .await
-            .map_err(Fault::into_error)?;
-        if bytes.len() as u64 != wanted {
-            return Err(Fault::torn().into_error());
+        let bytes = async {
+            result
+                .bytes()
+                .await
+                .map_err(|error| Fault::from(error).in_body())
+        };
+        match in_time(&options.context, bytes).await {
+            Ok(bytes) if bytes.len() as u64 == wanted => Ok(Some(part(metadata, bytes))),
+            Ok(_) => Ok(None),
+            Err(fault) if fault.kind == Kind::Torn => Ok(None),
+            Err(fault) => Err(fault.into_error()),
         }
-        Ok(part(metadata, bytes))
     }
 
     /// Answers a range that holds no byte of the file.

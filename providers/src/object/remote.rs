@@ -14,7 +14,11 @@ use object_store::{
 };
 use seamfs_core::{CallContext, ContentHash, Snapshot, Version};
 
+use super::budget::Budget;
 use super::fault::{Fault, Kind};
+
+/// How often a read whose body broke off is begun anew.
+pub(super) const BEGUN_ANEW: usize = 2;
 
 /// What names a content on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +106,33 @@ impl Remote {
         Ok(Got::Seen(self.collect(result).await?))
     }
 
+    /// Reads a whole object as [`get`](Self::get) does, and begins anew when its body breaks off:
+    /// the client cannot take up a body whose object was replaced meanwhile.
+    pub(super) async fn get_anew(
+        &self,
+        key: &Path,
+        known: Option<&str>,
+        limit: u64,
+        budget: &Budget,
+        context: &CallContext,
+    ) -> Result<Got, Fault> {
+        let mut spending = budget.begin(context);
+        for _ in 0..BEGUN_ANEW {
+            match in_time(context, self.get(key, known, limit)).await {
+                Err(fault) if fault.kind == Kind::Torn && spending.wait().await => {}
+                got => return got,
+            }
+        }
+        in_time(context, self.get(key, known, limit)).await
+    }
+
     /// Collects the body of a whole read.
     pub(super) async fn collect(&self, result: GetResult) -> Result<Seen, Fault> {
         let (meta, attributes) = (result.meta.clone(), result.attributes.clone());
-        let bytes = result.bytes().await?;
+        let bytes = result
+            .bytes()
+            .await
+            .map_err(|error| Fault::from(error).in_body())?;
         if bytes.len() as u64 != meta.size {
             return Err(Fault::torn());
         }

@@ -128,20 +128,21 @@ impl Object {
 
     /// Removes the source of a move, unless it is no longer the content that was moved.
     async fn remove_source(&self, from: &Target, token: &str, context: &CallContext) -> Result<()> {
-        let key = self.key_of(from);
         self.forget(from);
-        let head = in_time(context, self.0.remote.head(&key)).await;
+        self.remove_key(&self.key_of(from), token, context).await
+    }
+
+    async fn remove_key(&self, key: &Path, token: &str, context: &CallContext) -> Result<()> {
+        let remote = &self.0.remote;
+        let head = in_time(context, remote.head(key)).await;
         let Some(meta) = head.map_err(Fault::into_error)? else {
             return Ok(());
         };
-        let now = self
-            .0
-            .remote
-            .token(meta.e_tag.as_deref(), meta.version.as_deref());
+        let now = remote.token(meta.e_tag.as_deref(), meta.version.as_deref());
         if now.as_deref().unwrap_or_default() != token {
             return Err(cas::stale());
         }
-        self.delete(&key, Some(token), context).await
+        self.delete(key, Some(token), context).await
     }
 
     async fn place_at(
@@ -155,6 +156,7 @@ impl Object {
             return Err(not_regular().at(to.display()));
         }
         let (guard, context) = (&options.destination, &options.context);
+        self.offers_guard(guard, operation, context).await?;
         self.place(to, payload, guard, 0, context)
             .await
             .map_err(|error| error.at(to.display()).during(operation))
@@ -209,20 +211,27 @@ impl Object {
         if let Expected::Version(_) = &options.destination {
             return Err(cas::gone().at(to.display()));
         }
+        self.offers_guard(&options.destination, Operation::Rename, context)
+            .await?;
         let (old, new) = (
             self.0.keys.beneath_folder(source),
             self.0.keys.beneath_folder(&destination),
         );
         let keys = self.keys_beneath(&old, context).await?;
-        for (moved, key) in keys.iter().enumerate() {
+        let mut copied = Vec::new();
+        for key in &keys {
             let renamed = format!("{new}{}", &key.as_ref()[old.len()..]);
             let renamed = Path::parse(renamed).expect("both halves are of parsed keys");
-            self.copy_key(key, &renamed, context)
+            let token = self
+                .copy_key(key, &renamed, context)
                 .await
-                .map_err(|error| half_copied(&error, moved, keys.len()))?;
+                .map_err(|error| half_copied(&error, copied.len(), keys.len()))?;
+            copied.push(token);
         }
-        for (removed, key) in keys.iter().enumerate() {
-            self.delete(key, None, context)
+        for (removed, (key, token)) in keys.iter().zip(copied).enumerate() {
+            // One that vanished before it was copied has nothing to be removed.
+            let Some(token) = token else { continue };
+            self.remove_key(key, &token, context)
                 .await
                 .map_err(|error| half_removed(&error, removed, keys.len()))?;
         }
@@ -256,27 +265,36 @@ impl Object {
         }
     }
 
-    async fn copy_key(&self, from: &Path, to: &Path, context: &CallContext) -> Result<()> {
-        let remote = &self.0.remote;
-        let got = in_time(context, remote.get(from, None, DEFAULT_EDIT_LIMIT)).await;
-        let seen = match got.map_err(Fault::into_error)? {
+    /// Copies an object; returns the token of what was copied, none where there was nothing.
+    async fn copy_key(
+        &self,
+        from: &Path,
+        to: &Path,
+        context: &CallContext,
+    ) -> Result<Option<String>> {
+        let (remote, budget) = (&self.0.remote, &self.0.budget);
+        let got = remote.get_anew(from, None, DEFAULT_EDIT_LIMIT, budget, context);
+        let seen = match got.await.map_err(Fault::into_error)? {
             Got::Seen(seen) => seen,
             Got::TooLarge(meta) => return Err(cas::too_large(meta.size, DEFAULT_EDIT_LIMIT)),
             // One that vanished meanwhile has nothing to be moved.
-            Got::Absent | Got::Unchanged => return Ok(()),
+            Got::Absent | Got::Unchanged => return Ok(None),
         };
         let publication = Publication {
             key: to,
             payload: &payload_of(&seen, WriteId::new()),
             condition: Condition::Absent,
             replaced: None,
+            idempotent: false,
         };
         let published = remote
             .publish(&publication, &self.0.budget, context)
             .await?;
         match published {
             Published::Refused(_) | Published::Gone => Err(cas::already_exists()),
-            Published::Stored(..) | Published::Overwritten(_) => Ok(()),
+            Published::Stored(..) | Published::Overwritten(_) => {
+                Ok(Some(token_of(&seen.snapshot.version).unwrap_or_default()))
+            }
         }
     }
 }

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use object_store::{Attribute, ObjectMeta};
 use seamfs_core::{
-    CallContext, ErrorCode, Expected, FsError, Note, Result, Target, Version, WriteOptions,
-    WriteOutcome, cas,
+    CallContext, ErrorCode, Expected, FsError, Note, Operation, Result, Target, Version,
+    WriteOptions, WriteOutcome, cas,
 };
 
 use super::conditional::{Payload, Publication, Published};
 use super::fault::Fault;
 use super::probe::refuses_all;
-use super::remote::{Condition, Extra, Got, Seen, in_time};
+use super::remote::{Condition, Extra, Got, Seen};
 use super::{Object, not_regular, path_of};
 
 /// How often a condition that should have held may be refused before the store is to blame.
@@ -48,6 +48,8 @@ impl Object {
         let context = &options.context;
         let _turn = self.turn(target, context).await?;
         context.check()?;
+        self.offers_guard(&options.expected, Operation::Write, context)
+            .await?;
         let payload = Payload::of(bytes);
         let limit = options.before_limit;
         let placed = self
@@ -64,7 +66,7 @@ impl Object {
         })
     }
 
-    /// Stores a payload under a guard; the target's turn is the caller's.
+    /// Stores a payload under a guard that is offered; the target's turn is the caller's.
     pub(super) async fn place(
         &self,
         target: &Target,
@@ -88,7 +90,6 @@ impl Object {
         payload: &Payload,
         context: &CallContext,
     ) -> Result<Placed> {
-        self.support(context).await?.check(&Condition::Absent)?;
         let published = self
             .publish(target, payload, Condition::Absent, None, context)
             .await?;
@@ -130,7 +131,6 @@ impl Object {
             }
             let wanted = token.take().ok_or_else(no_token)?;
             let condition = Condition::Token(wanted.clone());
-            self.support(context).await?.check(&condition)?;
             let extra = known.as_ref().map(|seen| &seen.extra);
             let published = self
                 .publish(target, payload, condition, extra, context)
@@ -222,6 +222,9 @@ impl Object {
                 .publish(target, payload, condition, extra.as_ref(), context)
                 .await;
             known = match published {
+                Ok(Published::Refused(_) | Published::Gone) if last => {
+                    return Err(refused_without_condition());
+                }
                 Ok(Published::Refused(Some(seen))) => Loaded::Seen(seen),
                 Ok(Published::Refused(None) | Published::Gone) => {
                     self.forget(target);
@@ -291,6 +294,7 @@ impl Object {
             payload,
             condition,
             replaced,
+            idempotent: false,
         };
         let published = self
             .0
@@ -358,13 +362,9 @@ impl Object {
         let cached = self.cached(target);
         let known = cached.as_ref().and_then(|seen| seen.extra.e_tag.as_deref());
         let key = self.key_of(target);
-        let mut spending = self.0.budget.begin(context);
-        let got = loop {
-            match in_time(context, self.0.remote.get(&key, known, limit)).await {
-                Err(fault) if fault.may_pass() && spending.wait().await => {}
-                got => break got.map_err(Fault::into_error)?,
-            }
-        };
+        let (remote, budget) = (&self.0.remote, &self.0.budget);
+        let got = remote.get_anew(&key, known, limit, budget, context).await;
+        let got = got.map_err(Fault::into_error)?;
         Ok(match (got, cached) {
             (Got::Unchanged, Some(seen)) => Loaded::Seen(Box::new(seen)),
             (Got::Unchanged, None) => unreachable!("only what is known can be unchanged"),
@@ -412,6 +412,14 @@ fn without_encoding(extra: &Extra) -> Extra {
     let mut extra = extra.clone();
     extra.attributes.remove(&Attribute::ContentEncoding);
     extra
+}
+
+/// Makes the error of a store that refuses a condition where there was none.
+fn refused_without_condition() -> FsError {
+    FsError::new(
+        ErrorCode::IoError,
+        "the store refused a write that had no condition as if one had not held",
+    )
 }
 
 /// Makes the error of a store that names no content.

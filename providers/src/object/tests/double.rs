@@ -25,6 +25,8 @@ pub(super) enum Trick {
     Answer(u16),
     /// It lets another writer be first.
     Overtake(&'static str),
+    /// It lets another writer change another object first.
+    Disturb(&'static str, &'static str),
     /// It writes, loses the answer, and another writer replaces the bytes through us.
     LoseThenOvertake(&'static str),
 }
@@ -150,6 +152,10 @@ impl ObjectStore for Double {
             }
             Some(Trick::Overtake(text)) => {
                 self.put_foreign(location.as_ref(), text).await;
+                self.put(location, payload, options).await
+            }
+            Some(Trick::Disturb(key, text)) => {
+                self.put_foreign(key, text).await;
                 self.put(location, payload, options).await
             }
             Some(Trick::LoseThenOvertake(text)) => {

@@ -242,3 +242,28 @@ async fn folders_move_with_all_that_is_in_them() {
     assert_eq!(scene.names("new/f").await, ["a", "g/"]);
     scene.check("new/f/g/h/c", "f/g/h/c").await;
 }
+
+#[tokio::test]
+async fn a_file_that_changes_while_its_folder_moves_is_not_removed() {
+    let scene = Scene::new();
+    for name in ["d/a", "d/b", "d/c"] {
+        scene.write(name, "old", Expected::Absent).await.unwrap();
+    }
+    // While the last copy is made, somebody changes the file that was copied first.
+    let pause = [
+        Trick::Disturb("elsewhere", "x"),
+        Trick::Disturb("elsewhere", "x"),
+    ];
+    scene.store.play(pause);
+    scene.store.play([Trick::Disturb("d/a", "new")]);
+    let (from, to) = (scene.target("d").await, scene.target("e").await);
+    let moved = scene
+        .fs
+        .rename(&from, &to, TransferOptions::default())
+        .await;
+    assert_eq!(code(moved), ErrorCode::StaleVersion);
+    scene.check("d/a", "new").await;
+    for name in ["e/a", "e/b", "e/c"] {
+        scene.check(name, "old").await;
+    }
+}

@@ -155,6 +155,16 @@ async fn a_write_to_a_store_that_refuses_what_holds_lands_all_the_same() {
 }
 
 #[tokio::test]
+async fn a_write_that_is_refused_without_a_condition_too_ends() {
+    let scene = Scene::new();
+    scene.write("a", "zero", Expected::Absent).await.unwrap();
+    scene.store.play([Trick::Answer(412); 100]);
+    let refused = scene.write("a", "mine", Expected::Any).await;
+    assert_eq!(code(refused), ErrorCode::IoError);
+    assert!(scene.store.requests().len() < 20);
+}
+
+#[tokio::test]
 async fn a_miss_in_cached_content_is_looked_at_again() {
     let scene = Scene::new();
     scene
@@ -190,9 +200,14 @@ async fn b184_a_store_without_conditions_is_found_out_and_guards_are_refused() {
         scene.check("a", "1").await;
         let found = scene.fs.capabilities(None);
         assert_eq!(
-            (found.create, found.compare_and_swap),
-            (Guarding::None, Guarding::None)
+            (found.create, found.compare_and_swap, found.edit),
+            (Guarding::None, Guarding::None, false)
         );
+        // Known once, it is said before anything is read.
+        scene.store.requests();
+        let edited = scene.replace("a", "not there", "2", Expected::Any).await;
+        assert_eq!(code(edited), ErrorCode::Unsupported);
+        assert!(scene.store.requests().is_empty());
         scene.write("a", "3", Expected::Any).await.unwrap();
         scene.check("a", "3").await;
         assert_eq!(scene.names("/").await, ["a"]);

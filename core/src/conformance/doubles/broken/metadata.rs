@@ -3,6 +3,7 @@
 use futures::StreamExt;
 
 use super::fault::prelude::*;
+use crate::capabilities::Guarding;
 
 /// Changes what `stat`, `lstat` and `list` say.
 macro_rules! says {
@@ -74,6 +75,35 @@ impl Fault for PromisesModes {
         let inner = fs.capabilities(target);
         Capabilities {
             modes: !inner.modes,
+            ..inner
+        }
+    }
+}
+
+/// Makes edits and says that it does not.
+#[derive(Debug)]
+pub(super) struct DeniesEdits;
+
+impl Fault for DeniesEdits {
+    fn capabilities(&self, fs: &Inner, target: Option<&Target>) -> Capabilities {
+        let inner = fs.capabilities(target);
+        Capabilities {
+            edit: false,
+            ..inner
+        }
+    }
+}
+
+/// Keeps guards and says that it does not.
+#[derive(Debug)]
+pub(super) struct DeniesGuards;
+
+impl Fault for DeniesGuards {
+    fn capabilities(&self, fs: &Inner, target: Option<&Target>) -> Capabilities {
+        let inner = fs.capabilities(target);
+        Capabilities {
+            create: Guarding::None,
+            compare_and_swap: Guarding::None,
             ..inner
         }
     }

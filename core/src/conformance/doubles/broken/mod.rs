@@ -218,6 +218,10 @@ doubles! {
         => r1_metadata_says_kind_and_size trait_lstat_follows_no_link
            r5_links_and_special_files_are_listed_as_what_they_are;
     "promises permission bits": PromisesModes => trait_permission_bits_are_there_as_stated;
+    "denies the edits that it makes": DeniesEdits
+        => trait_what_is_not_offered_is_unsupported_before_any_effect;
+    "denies the guards that it keeps": DeniesGuards
+        => trait_what_is_not_offered_is_unsupported_before_any_effect;
     "has other capabilities at the root": TwoMinds
         => trait_capabilities_are_data_and_the_same_at_the_root;
     "loses permission bits": LosesModes => w5_permission_bits_of_a_file_are_kept;
