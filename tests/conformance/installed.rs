@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::model::check_cases;
-use seamfs::core::{RemoveOptions, TransferOptions, TransferOutcome};
-use seamfs::{FileSystem, Result, Target};
+use seamfs::core::{
+    ReadOptions, RemoveOptions, TransferOptions, TransferOutcome, WriteOptions, WriteOutcome,
+};
+use seamfs::{ErrorCode, Expected, FileSystem, FsError, Result, Target};
 
 use super::hands::ClientHands;
 use super::{model, tools_model};
@@ -29,33 +32,76 @@ fn subjects(kind: Kind) -> Option<impl Fn() -> Subject> {
 
 fn subject(server: &Arc<Installed>, prefix: &str) -> Subject {
     let hands = ClientHands::new(server, prefix);
-    let pruned = Pruned {
+    let flat = Flat {
         server: Arc::clone(server),
         prefix: prefix.to_owned(),
     };
     Subject::new(hands.open())
         .with_outside(hands)
-        .layered(|fs| Double::over(fs, pruned))
+        .layered(|fs| Double::over(fs, flat))
 }
 
-/// Lets SeaweedFS, which has real folders underneath, forget those that were emptied at once and
-/// not after a while.
+/// Takes SeaweedFS for a store without folders, which it nearly is.
+///
+/// It has real ones underneath. One that was emptied it forgets only after a while; here it does so
+/// at once. A folder is something that is there for a creation, which it refuses; here the file is
+/// then put beside it, as a write without a guard puts it.
 #[derive(Debug)]
-struct Pruned {
+struct Flat {
     server: Arc<Installed>,
     prefix: String,
 }
 
-impl Pruned {
-    async fn above(&self, target: &Target) {
+impl Flat {
+    async fn forget(&self, target: &Target) {
         // The marker of a folder lies in it.
         let key = format!("{}{}/.seamfs-folder", self.prefix, target.display());
         self.server.prune(&key, 1).await;
     }
 }
 
+/// Returns whether a creation was refused because of a folder alone.
+async fn met_a_folder<T>(fs: &dyn FileSystem, at: &Target, answer: &Result<T>) -> bool {
+    let refused = |error: &FsError| error.code() == ErrorCode::AlreadyExists;
+    if !answer.as_ref().is_err_and(refused) {
+        return false;
+    }
+    let read = fs.read(at, ReadOptions::default()).await;
+    read.is_err_and(|error| error.code() == ErrorCode::NotRegularFile)
+}
+
 #[async_trait]
-impl Hooks for Pruned {
+impl Hooks for Flat {
+    async fn write(
+        &self,
+        fs: &dyn FileSystem,
+        target: &Target,
+        bytes: Bytes,
+        mut options: WriteOptions,
+    ) -> Result<WriteOutcome> {
+        let written = fs.write(target, bytes.clone(), options.clone()).await;
+        if !met_a_folder(fs, target, &written).await {
+            return written;
+        }
+        options.expected = Expected::Any;
+        fs.write(target, bytes, options).await
+    }
+
+    async fn copy(
+        &self,
+        fs: &dyn FileSystem,
+        from: &Target,
+        to: &Target,
+        mut options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        let copied = fs.copy(from, to, options.clone()).await;
+        if !met_a_folder(fs, to, &copied).await {
+            return copied;
+        }
+        options.destination = Expected::Any;
+        fs.copy(from, to, options).await
+    }
+
     async fn remove(
         &self,
         fs: &dyn FileSystem,
@@ -64,7 +110,7 @@ impl Hooks for Pruned {
     ) -> Result<()> {
         let removed = fs.remove(target, options).await;
         if removed.is_ok() {
-            self.above(target).await;
+            self.forget(target).await;
         }
         removed
     }
@@ -74,11 +120,16 @@ impl Hooks for Pruned {
         fs: &dyn FileSystem,
         from: &Target,
         to: &Target,
-        options: TransferOptions,
+        mut options: TransferOptions,
     ) -> Result<TransferOutcome> {
-        let moved = fs.rename(from, to, options).await;
+        let mut moved = fs.rename(from, to, options.clone()).await;
+        let of_a_file = fs.read(from, ReadOptions::default()).await.is_ok();
+        if of_a_file && met_a_folder(fs, to, &moved).await {
+            options.destination = Expected::Any;
+            moved = fs.rename(from, to, options).await;
+        }
         if moved.is_ok() {
-            self.above(from).await;
+            self.forget(from).await;
         }
         moved
     }

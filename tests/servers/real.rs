@@ -134,7 +134,11 @@ impl Installed {
     /// Returns a client that knows nothing of us.
     pub(crate) fn client(&self) -> Arc<dyn ObjectStore> {
         let url = self.kind.bucket().parse().expect("it is a URL");
-        let (store, _) = object_store::parse_url_opts(&url, self.options()).expect("it opens");
+        let mut options = self.options();
+        // A connection that the server closes just when it is used again would fail a removal,
+        // which this client does not try again.
+        options.push(("pool_max_idle_per_host".to_owned(), "0".to_owned()));
+        let (store, _) = object_store::parse_url_opts(&url, options).expect("it opens");
         Arc::from(store)
     }
 

@@ -90,6 +90,16 @@ pub(crate) trait Hooks: fmt::Debug + Send + Sync + 'static {
     ) -> Result<TransferOutcome> {
         fs.rename(from, to, options).await
     }
+
+    async fn copy(
+        &self,
+        fs: &dyn FileSystem,
+        from: &Target,
+        to: &Target,
+        options: TransferOptions,
+    ) -> Result<TransferOutcome> {
+        fs.copy(from, to, options).await
+    }
 }
 
 /// A file system beneath hooks.
@@ -176,7 +186,7 @@ impl<H: Hooks> FileSystem for Double<H> {
         to: &Target,
         options: TransferOptions,
     ) -> Result<TransferOutcome> {
-        self.inner.copy(from, to, options).await
+        self.hooks.copy(&*self.inner, from, to, options).await
     }
 
     async fn create_dir(&self, target: &Target, options: CreateDirOptions) -> Result<()> {

@@ -238,6 +238,7 @@ impl Answer {
             Ok(409) => (409, Some("SnapshotsPresent")),
             Ok(status) => (status, None),
             Err(_) if code == "AccessDenied" => (403, Some(code)),
+            Err(_) if ["InternalError", "SlowDown"].contains(&code) => (500, Some(code)),
             Err(_) => (400, Some(code)),
         };
         Some(Self {
@@ -475,7 +476,7 @@ mod tests {
         check(&azure("(code: 503)"), Kind::Unsure);
         let s3 = |end: &str| format!("DeleteObjects request failed for key secret: Why {end}");
         check(&s3("(code: AccessDenied)"), Kind::Denied);
-        check(&s3("(code: InternalError)"), Kind::Other);
+        check(&s3("(code: InternalError)"), Kind::Unsure);
         check(
             "Bulk delete request failed for key (code: 404)x: Why (code: 403)",
             Kind::Denied,
