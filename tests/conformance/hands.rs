@@ -178,7 +178,7 @@ impl ClientHands {
     async fn remove(&self, path: &str) -> object_store::Result<()> {
         let key = self.key(path)?;
         self.client.delete(&key).await?;
-        self.server.prune(key.as_ref(), 1).await;
+        self.server.prune(&*self.client, key.as_ref(), 1).await;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use object_store::ObjectStore;
 use seamfs::core::conformance::Subject;
 use seamfs::core::conformance::model::check_cases;
 use seamfs::core::{
@@ -34,6 +35,7 @@ fn subject(server: &Arc<Installed>, prefix: &str) -> Subject {
     let hands = ClientHands::new(server, prefix);
     let flat = Flat {
         server: Arc::clone(server),
+        client: server.client(),
         prefix: prefix.to_owned(),
     };
     Subject::new(hands.open())
@@ -49,6 +51,7 @@ fn subject(server: &Arc<Installed>, prefix: &str) -> Subject {
 #[derive(Debug)]
 struct Flat {
     server: Arc<Installed>,
+    client: Arc<dyn ObjectStore>,
     prefix: String,
 }
 
@@ -56,7 +59,7 @@ impl Flat {
     async fn forget(&self, target: &Target) {
         // The marker of a folder lies in it.
         let key = format!("{}{}/.seamfs-folder", self.prefix, target.display());
-        self.server.prune(&key, 1).await;
+        self.server.prune(&*self.client, &key, 1).await;
     }
 }
 

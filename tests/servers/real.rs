@@ -9,10 +9,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hyper::http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
-use object_store::ObjectStore;
 use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpConnector, HttpRequest, HttpRequestBody, ReqwestConnector};
+use object_store::{ObjectStore, ObjectStoreExt};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use seamfs::core::{RemoveOptions, WriteOptions};
 use seamfs::providers::Object;
@@ -176,14 +176,19 @@ impl Installed {
 
     /// Removes the folders above a removed object that are empty now, as SeaweedFS, which has real
     /// ones underneath, does by itself after a while; the first `kept` names of the key stay.
-    pub(crate) async fn prune(&self, key: &str, kept: usize) {
+    pub(crate) async fn prune(&self, client: &dyn ObjectStore, key: &str, kept: usize) {
         if self.kind != Kind::SeaweedFs {
             return;
         }
         let names: Vec<_> = key.split('/').collect();
         for length in (kept + 1..names.len()).rev() {
-            let uri = format!("{}/", self.uri(&names[..length].join("/")));
-            send(self.kind, request("DELETE", &uri, &[], "")).await;
+            let folder = names[..length].join("/");
+            let path = object_store::path::Path::parse(&folder).expect("it is the start of a key");
+            // A file of the folder's name is one with it there.
+            if client.head(&path).await.is_err() {
+                let uri = format!("{}/", self.uri(&folder));
+                send(self.kind, request("DELETE", &uri, &[], "")).await;
+            }
         }
     }
 
