@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
 use seamfs::core::conformance::{Deed, Outside, Unable};
 use seamfs::core::{RemoveOptions, TransferOptions};
 use seamfs::providers::{Memory, Object};
 use seamfs::{Expected, FileSystem, FileSystemExt, Result};
 
-use crate::servers::{self, BUCKET, Installed, Server};
+use crate::servers::{self, BUCKET, Server};
 
 /// Somebody with a handle of their own on a [`Memory`].
 ///
@@ -134,71 +132,6 @@ impl Outside for BucketHands {
             other => return Err(Unable(format!("a bucket has no {other:?}"))),
         }
         Ok(())
-    }
-
-    async fn reopen(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(self.open()))
-    }
-}
-
-/// Somebody with a client of their own on an installed server, which knows nothing of us either.
-#[derive(Debug)]
-pub(crate) struct ClientHands {
-    server: Arc<Installed>,
-    client: Arc<dyn ObjectStore>,
-    prefix: String,
-}
-
-impl ClientHands {
-    pub(crate) fn new(server: &Arc<Installed>, prefix: &str) -> Self {
-        Self {
-            server: Arc::clone(server),
-            client: server.client(),
-            prefix: prefix.to_owned(),
-        }
-    }
-
-    /// Opens what lies beneath the prefix.
-    pub(crate) fn open(&self) -> Object {
-        // That its conditions hold was tried by tests of their own.
-        self.server
-            .connect(&self.prefix, &[("conditions", "trust")])
-    }
-
-    async fn put(&self, path: &str, bytes: Bytes) -> object_store::Result<()> {
-        let key = self.key(path)?;
-        self.client.put(&key, bytes.into()).await.map(drop)
-    }
-
-    async fn touch(&self, path: &str) -> object_store::Result<()> {
-        let found = self.client.get(&self.key(path)?).await?;
-        self.put(path, found.bytes().await?).await
-    }
-
-    async fn remove(&self, path: &str) -> object_store::Result<()> {
-        let key = self.key(path)?;
-        self.client.delete(&key).await?;
-        self.server.prune(&*self.client, key.as_ref(), 1).await;
-        Ok(())
-    }
-
-    fn key(&self, path: &str) -> object_store::Result<Key> {
-        Ok(Key::parse(format!("{}/{path}", self.prefix))?)
-    }
-}
-
-#[async_trait]
-impl Outside for ClientHands {
-    async fn act(&self, deed: Deed<'_>) -> Result<(), Unable> {
-        let done = match deed {
-            Deed::Put { path, bytes } | Deed::PutKeepingTimes { path, bytes } => {
-                self.put(path, Bytes::copy_from_slice(bytes)).await
-            }
-            Deed::Touch { path } => self.touch(path).await,
-            Deed::Remove { path } => self.remove(path).await,
-            other => return Err(Unable(format!("this client has no {other:?}"))),
-        };
-        done.map_err(|error| Unable(error.to_string()))
     }
 
     async fn reopen(&self) -> Option<Arc<dyn FileSystem>> {

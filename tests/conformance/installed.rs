@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use object_store::ObjectStore;
-use seamfs::core::conformance::Subject;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, ObjectStoreExt};
 use seamfs::core::conformance::model::check_cases;
+use seamfs::core::conformance::{Deed, Outside, Subject, Unable};
 use seamfs::core::{
     ReadOptions, RemoveOptions, TransferOptions, TransferOutcome, WriteOptions, WriteOutcome,
 };
 use seamfs::{ErrorCode, Expected, FileSystem, FsError, Result, Target};
 
-use super::hands::ClientHands;
 use super::{model, tools_model};
 use crate::servers::{Installed, Kind};
 use crate::support::{Double, Hooks};
@@ -32,15 +32,75 @@ fn subjects(kind: Kind) -> Option<impl Fn() -> Subject> {
 }
 
 fn subject(server: &Arc<Installed>, prefix: &str) -> Subject {
-    let hands = ClientHands::new(server, prefix);
-    let flat = Flat {
+    let hands = ClientHands {
         server: Arc::clone(server),
         client: server.client(),
         prefix: prefix.to_owned(),
     };
-    Subject::new(hands.open())
-        .with_outside(hands)
-        .layered(|fs| Double::over(fs, flat))
+    Subject::new(hands.open()).with_outside(hands)
+}
+
+/// Somebody with a client of their own on an installed server, which knows nothing of us either.
+#[derive(Debug)]
+struct ClientHands {
+    server: Arc<Installed>,
+    client: Arc<dyn ObjectStore>,
+    prefix: String,
+}
+
+impl ClientHands {
+    /// Opens what lies beneath the prefix.
+    fn open(&self) -> Arc<dyn FileSystem> {
+        // That its conditions hold was tried by tests of their own.
+        let trusting = [("conditions", "trust")];
+        let object = self.server.connect(&self.prefix, &trusting);
+        let flat = Flat {
+            server: Arc::clone(&self.server),
+            client: Arc::clone(&self.client),
+            prefix: self.prefix.clone(),
+        };
+        Double::over(Arc::new(object), flat)
+    }
+
+    async fn put(&self, path: &str, bytes: Bytes) -> object_store::Result<()> {
+        let key = self.key(path)?;
+        self.client.put(&key, bytes.into()).await.map(drop)
+    }
+
+    async fn touch(&self, path: &str) -> object_store::Result<()> {
+        let found = self.client.get(&self.key(path)?).await?;
+        self.put(path, found.bytes().await?).await
+    }
+
+    async fn remove(&self, path: &str) -> object_store::Result<()> {
+        let key = self.key(path)?;
+        self.client.delete(&key).await?;
+        self.server.prune(&*self.client, key.as_ref(), 1).await;
+        Ok(())
+    }
+
+    fn key(&self, path: &str) -> object_store::Result<Key> {
+        Ok(Key::parse(format!("{}/{path}", self.prefix))?)
+    }
+}
+
+#[async_trait]
+impl Outside for ClientHands {
+    async fn act(&self, deed: Deed<'_>) -> Result<(), Unable> {
+        let done = match deed {
+            Deed::Put { path, bytes } | Deed::PutKeepingTimes { path, bytes } => {
+                self.put(path, Bytes::copy_from_slice(bytes)).await
+            }
+            Deed::Touch { path } => self.touch(path).await,
+            Deed::Remove { path } => self.remove(path).await,
+            other => return Err(Unable(format!("this client has no {other:?}"))),
+        };
+        done.map_err(|error| Unable(error.to_string()))
+    }
+
+    async fn reopen(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(self.open())
+    }
 }
 
 /// Takes SeaweedFS for a store without folders, which it nearly is.
