@@ -1,5 +1,7 @@
 //! The screen on content: what a tool adds around a file's text does not get into a file.
 
+mod recent;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +9,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs_core::options::DEFAULT_BEFORE_LIMIT;
-use seamfs_core::text::{FoundTrace, Text, Trace, may_carry, new_traces};
+use seamfs_core::text::{FoundTrace, Text, Trace, may_carry, new_traces_of};
 use seamfs_core::{
-    CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, ErrorCode, FileSystem,
-    FsError, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome, RemoveOptions,
-    ResolveOptions, Result, StatOptions, Target, TextEdit, TransferOptions, TransferOutcome,
-    Transform, Version, WriteOptions, WriteOutcome,
+    Actor, Body, CallContext, Capabilities, CreateDirOptions, EditOptions, EditOutcome, ErrorCode,
+    FileSystem, FsError, ListOptions, Listing, Metadata, Operation, ReadOptions, ReadOutcome,
+    RemoveOptions, ResolveOptions, Result, StatOptions, Target, TextEdit, TransferOptions,
+    TransferOutcome, Transform, Version, WriteOptions, WriteOutcome,
 };
+
+use recent::Recent;
 
 /// Which kinds of text are kept out of files; the default keeps out every [`Trace`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +61,14 @@ impl Screen {
 
 /// The layer: a file system that keeps traces of tools out of files, whoever calls it.
 ///
-/// What a file held already never counts, so that a file about such text can be edited.
+/// What a file held already never counts, so that a file about such text can be edited. The last
+/// texts that each actor read are kept in memory, to know their lines again where they are pasted
+/// with their numbers.
 #[derive(Clone)]
 pub struct Screened {
     inner: Arc<dyn FileSystem>,
     screen: Arc<Screen>,
+    recent: Arc<Recent>,
 }
 
 impl Screened {
@@ -70,6 +77,7 @@ impl Screened {
         Self {
             inner,
             screen: Arc::new(screen),
+            recent: Arc::default(),
         }
     }
 
@@ -96,7 +104,8 @@ impl Screened {
             },
         };
         let before = String::from_utf8_lossy(&before);
-        match self.screen.first_of(&new_traces(&before, after)) {
+        let found = self.recent.traces(context.actor.as_ref(), &before, after);
+        match self.screen.first_of(&found) {
             None => Ok(()),
             Some(found) => Err(refusal(found)),
         }
@@ -107,6 +116,8 @@ impl Screened {
 struct ScreenedEdit {
     transform: Arc<dyn Transform>,
     screen: Arc<Screen>,
+    recent: Arc<Recent>,
+    actor: Option<Actor>,
 }
 
 impl Transform for ScreenedEdit {
@@ -119,11 +130,25 @@ impl Transform for ScreenedEdit {
         }
         let after = edit.splices.apply(text.bytes());
         let before = String::from_utf8_lossy(text.bytes());
-        let found = new_traces(&before, &String::from_utf8_lossy(&after));
+        let after = String::from_utf8_lossy(&after);
+        let found = self.recent.traces(self.actor.as_ref(), &before, &after);
         match self.screen.first_of(&found) {
             None => Ok(edit),
             Some(found) => Err(refusal(found)),
         }
+    }
+}
+
+impl Recent {
+    /// Returns the new traces in a text, of whatever the actor has read lately too.
+    fn traces(&self, actor: Option<&Actor>, before: &str, after: &str) -> Vec<FoundTrace> {
+        let read = self.of(actor);
+        let read: Vec<&str> = read
+            .iter()
+            .filter_map(|bytes| std::str::from_utf8(bytes).ok())
+            .map(|text| text.trim_start_matches('\u{feff}'))
+            .collect();
+        new_traces_of(before, after, &read)
     }
 }
 
@@ -177,7 +202,13 @@ impl FileSystem for Screened {
     }
 
     async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
-        self.inner.read(target, options).await
+        let whole = options.range.is_none();
+        let actor = options.context.actor.clone();
+        let outcome = self.inner.read(target, options).await?;
+        if let (true, Body::Whole { bytes, .. }) = (whole, &outcome.body) {
+            self.recent.note(actor.as_ref(), target, bytes);
+        }
+        Ok(outcome)
     }
 
     async fn list(&self, target: &Target, options: ListOptions) -> Result<Listing> {
@@ -202,8 +233,12 @@ impl FileSystem for Screened {
         transform: Arc<dyn Transform>,
         options: EditOptions,
     ) -> Result<EditOutcome> {
-        let screen = Arc::clone(&self.screen);
-        let screened = Arc::new(ScreenedEdit { transform, screen });
+        let screened = Arc::new(ScreenedEdit {
+            transform,
+            screen: Arc::clone(&self.screen),
+            recent: Arc::clone(&self.recent),
+            actor: options.context.actor.clone(),
+        });
         self.inner.edit(target, screened, options).await
     }
 

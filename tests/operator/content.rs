@@ -1,6 +1,6 @@
 //! The screen on content: tools' own text stays out of files, unless the operator lets it in.
 
-use seamfs::ErrorCode::InvalidArgument;
+use seamfs::ErrorCode::{InvalidArgument, NotFound};
 use seamfs::WorkspaceBuilder;
 use seamfs::core::text::Trace;
 use seamfs::policy::Screen;
@@ -101,6 +101,31 @@ async fn one_row_of_what_was_shown_is_not_written_and_a_number_is(
         }
     }
     scene.holds("a.rs", text).await?;
+    // Rows of another file are known again by whoever has read it.
+    scene.put("flat.txt", "alpha\nbeta\ngamma\n").await;
+    scene.put("b.txt", "other\n").await;
+    hand.read("b.txt").await.ok()?;
+    // Nobody has shown it yet, and rows alone may be content.
+    hand.write("new.txt", "2: beta\n").await.ok()?;
+    scene.remove("new.txt").await;
+    hand.read("new.txt").await.fails(NotFound)?;
+    hand.read("flat.txt").await.ok()?;
+    for rows in [
+        "2: beta\n",
+        "     2  beta\n",
+        "1: alpha\n2: beta\n3: gamma\n",
+    ] {
+        for result in [
+            hand.write("new.txt", rows).await,
+            hand.create("new.txt", rows).await,
+            hand.edit("b.txt", "other\n", rows).await,
+        ] {
+            result.fails(InvalidArgument)?.says("line numbers")?;
+        }
+    }
+    scene.lacks("new.txt").await?;
+    // What another session has read says nothing of this one.
+    scene.s2().write("theirs.txt", "2: beta\n").await.ok()?;
     scene.put("codes.yaml", "codes:\n  200: OK\n").await;
     hand.read("codes.yaml").await.ok()?;
     let keys = "200: OK\n201: Created\n202: Accepted\n203: Partial\n";

@@ -41,4 +41,4 @@ pub use quote::{counted, push_printable, quote, visible};
 pub use replace::{ReplaceError, Replacement, plan_replace};
 pub use span::Span;
 pub use splice::{BadSplices, Segment, Splice, Splices};
-pub use trace::{FoundTrace, Trace, may_carry, new_traces, traces};
+pub use trace::{FoundTrace, Trace, may_carry, new_traces, new_traces_of, traces};

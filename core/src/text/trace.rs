@@ -95,6 +95,11 @@ pub fn may_carry(text: &str) -> bool {
 /// A line counts as often as it occurs: a second copy of a trace that the file has is new, and
 /// whatever was there before, wherever it moved, is not.
 pub fn new_traces(before: &str, after: &str) -> Vec<FoundTrace> {
+    new_traces_of(before, after, &[])
+}
+
+/// Returns the same, where rows may have been copied from these other texts too.
+pub fn new_traces_of(before: &str, after: &str, others: &[&str]) -> Vec<FoundTrace> {
     if !may_carry(after) {
         return Vec::new();
     }
@@ -118,7 +123,7 @@ pub fn new_traces(before: &str, after: &str) -> Vec<FoundTrace> {
             (None, Some(row)) => rows.push(row),
         }
     }
-    found.extend(gutter(&rows, before));
+    found.extend(gutter(&rows, before, others));
     found.sort_by_key(|found| found.line);
     found
 }
@@ -304,17 +309,20 @@ struct Row<'a> {
 /// Finds the rows of a gutter among new lines that begin with a number.
 ///
 /// Such a line may well be content: a list, or keys that are numbers. It is of a gutter when its
-/// text is what the file before has at the line of that number. Where that does not tell, a run
-/// of rows that count up by one is a gutter when it has a form that content has not.
-fn gutter(rows: &[Row<'_>], before: &str) -> Vec<FoundTrace> {
+/// text is what the file before, or another that was shown, has at the line of that number. Where
+/// that does not tell, a run of rows that count up by one is a gutter when it has a form that
+/// content has not.
+fn gutter(rows: &[Row<'_>], before: &str, others: &[&str]) -> Vec<FoundTrace> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let old: Vec<&str> = lines(before).collect();
+    let texts = [before].into_iter().chain(others.iter().copied());
+    let texts: Vec<Vec<&str>> = texts.map(|text| lines(text).collect()).collect();
     let mut found = Vec::new();
     for run in rows.chunk_by(Row::is_before) {
         let formatted = is_formatted(run);
-        let of = run.iter().filter(|row| formatted || row.is_of(&old));
+        let is_copy = |row: &&Row<'_>| texts.iter().any(|lines| row.is_of(lines));
+        let of = run.iter().filter(|row| formatted || is_copy(row));
         found.extend(of.map(|row| FoundTrace::at(row.index, Trace::Gutter)));
     }
     found
@@ -507,6 +515,17 @@ mod tests {
             let before = "months:\n  - a\n  - b\n\nzero: 0\n";
             assert_eq!(new_traces(before, &format!("{before}{text}")), [], "{text}");
         }
+    }
+
+    #[test]
+    fn a_row_of_another_text_is_told_beside_that_text() {
+        let rows = "1: one\n2: two\n";
+        assert_eq!(new_traces("", rows), []);
+        assert_eq!(
+            new_traces_of("", rows, &["two\none\n", "x\ntwo\n"]).len(),
+            1
+        );
+        assert_eq!(new_traces_of("", rows, &["one\ntwo\n"]).len(), 2);
     }
 
     #[test]
