@@ -3,9 +3,11 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::poll;
 use seamfs_core::gate::{Explanation, GateFacts, Intent, Observed, Refusal, Rule, Ruling};
 use seamfs_core::text::Text;
 use seamfs_core::{
@@ -128,6 +130,9 @@ fn landed<T>(outcome: &Result<T>) -> bool {
 }
 
 /// Runs work as a task; dropping the future withdraws the call and lets the task end by itself.
+///
+/// The work begins before it becomes a task, for tasks may start in any order, and mutations take
+/// effect in the order in which they came.
 async fn own<T: Send + 'static>(
     cancellation: Cancellation,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -139,6 +144,10 @@ async fn own<T: Send + 'static>(
                 cancellation.cancel();
             }
         }
+    }
+    let mut work = Box::pin(work);
+    if let Poll::Ready(outcome) = poll!(&mut work) {
+        return outcome;
     }
     let mut withdraw = Withdraw(Some(cancellation));
     let outcome = tokio::spawn(work).await;

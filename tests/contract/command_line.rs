@@ -198,7 +198,16 @@ fn ordinary_user(folder: &TempDir) -> Command {
         return command;
     }
     let copy = folder.path().join("seamfs");
-    fs::copy(env!("CARGO_BIN_EXE_seamfs"), &copy).expect("there is room for a copy");
+    // By a process of its own: what is open here for writing, a child that another test forks
+    // meanwhile has open too, and such a file does not run.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_seamfs"))
+        .arg(&copy)
+        .status();
+    assert!(
+        copied.expect("`cp` runs").success(),
+        "there is room for a copy"
+    );
     for path in [folder.path(), &copy] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
     }
