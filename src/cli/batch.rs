@@ -2,9 +2,9 @@
 
 use clap::Args;
 use futures::future::join_all;
-use seamfs::tools::{ToolError, ToolResult, reworded};
+use seamfs::tools::{ToolError, ToolResult, typed};
 use seamfs::{Call, ErrorCode, FsError};
-use serde::{Deserialize, de};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -90,7 +90,10 @@ pub(crate) async fn run(args: BatchArgs) -> Outcome {
 pub(crate) async fn answer(opened: &Opened, line: &[u8]) -> Value {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return bad_line(&format!("the line is not JSON: {error}")),
+        Err(error) => {
+            let at = error.column();
+            return bad_line(&format!("the line is not JSON, from byte {at} on"));
+        }
     };
     if value.get("signal").is_some() {
         return signal(opened, value).await;
@@ -98,10 +101,9 @@ pub(crate) async fn answer(opened: &Opened, line: &[u8]) -> Value {
     if value.get("parallel").is_none() {
         return Begun::begin(opened, value).finish().await;
     }
-    match serde_json::from_value::<ParallelLine>(value) {
+    match typed::<ParallelLine>(value) {
         Err(error) => bad_line(&format!(
-            "the line is not {{\"parallel\": [call, …]}}: {}",
-            reworded(&error.to_string())
+            "the line is not {{\"parallel\": [call, …]}}: {error}"
         )),
         Ok(line) => {
             // Begun in order, so that calls on one file take effect in the order of the line.
@@ -116,13 +118,12 @@ pub(crate) async fn answer(opened: &Opened, line: &[u8]) -> Value {
 }
 
 async fn signal(opened: &Opened, value: Value) -> Value {
-    let line: SignalLine = match serde_json::from_value(value) {
+    let line: SignalLine = match typed(value) {
         Ok(line) => line,
         Err(error) => {
             return bad_line(&format!(
                 "the line is not {{\"session\"?, \"signal\": {{\"fork\": name}} | {{\"evicted\": \
-                 path or null}} | \"end\"}}: {}",
-                reworded(&error.to_string())
+                 path or null}} | \"end\"}}: {error}"
             ));
         }
     };
@@ -171,15 +172,14 @@ impl Begun {
     fn begin(opened: &Opened, value: Value) -> Self {
         // An array would fill the fields in their order, which is no form of a call.
         let line = match value {
-            Value::Array(_) => Err(de::Error::custom("an array is no call")),
-            _ => serde_json::from_value::<Line>(value),
+            Value::Array(_) => Err("an array is no call".to_owned()),
+            _ => typed::<Line>(value),
         };
         let line = match line {
             Ok(line) => line,
             Err(error) => {
                 return Self::Bad(bad_line(&format!(
-                    "a call is {{\"session\"?, \"tool\", \"args\"?, \"cwd\"?}}: {}",
-                    reworded(&error.to_string())
+                    "a call is {{\"session\"?, \"tool\", \"args\"?, \"cwd\"?}}: {error}"
                 )));
             }
         };

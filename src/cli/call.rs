@@ -26,7 +26,10 @@ pub(crate) async fn run(args: CallArgs) -> Outcome {
     let arguments: Value = match serde_json::from_str(&args.arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            show::error(&format!("the arguments are not JSON: {error}"));
+            let (line, column) = (error.line(), error.column());
+            show::error(&format!(
+                "the arguments are not JSON, from line {line}, byte {column} on"
+            ));
             return Outcome::Usage;
         }
     };

@@ -20,19 +20,37 @@ pub(crate) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T> {
             )));
         }
     };
-    serde_path_to_error::deserialize(object).map_err(|error| {
-        let path = bounded(&error.path().to_string());
+    typed_at(object).map_err(|(field, reason)| {
+        invalid(match field {
+            Some(field) => format!("argument `{field}`: {reason}"),
+            None => reason,
+        })
+    })
+}
+
+/// Makes a value of a type, or says in plain words which field does not fit and what would.
+///
+/// # Errors
+/// The words, bounded and without control characters.
+pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    typed_at(value).map_err(|(field, reason)| match field {
+        Some(field) => format!("`{field}`: {reason}"),
+        None => reason,
+    })
+}
+
+/// Says apart which field it is, unless the reason names it.
+fn typed_at<T: DeserializeOwned>(value: Value) -> Result<T, (Option<String>, String)> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let field = bounded(&error.path().to_string());
         let reason = reworded(&error.into_inner().to_string());
-        match path.as_str() {
-            "." => invalid(reason),
-            _ if reason.starts_with("there is no ") => invalid(reason),
-            field => invalid(format!("argument `{field}`: {reason}")),
-        }
+        let named = field == "." || reason.starts_with("there is no ");
+        ((!named).then_some(field), reason)
     })
 }
 
 /// Says in our words what a parser says of a value in its own; what it quotes is bounded.
-pub fn reworded(reason: &str) -> String {
+fn reworded(reason: &str) -> String {
     let quoted = |text: &str| bounded(text.trim_matches('`'));
     let list = |names: &str| {
         let names = names

@@ -22,7 +22,7 @@ mod tool;
 mod toolbox;
 mod write;
 
-pub use arguments::reworded;
+pub use arguments::typed;
 pub use cards::{CallCard, CallKind, DiffCard, Location, Presentation};
 pub use edit::Edit;
 pub use editor::StrReplaceEditor;
