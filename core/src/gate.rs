@@ -302,7 +302,8 @@ pub struct GateFacts {
 /// One policy.
 #[async_trait]
 pub trait Rule: fmt::Debug + Send + Sync + 'static {
-    /// Decides on an intent before the mutation.
+    /// Decides on an intent before the mutation. It may be asked twice of one call: before somebody
+    /// is asked to widen the mode, and after.
     ///
     /// # Errors
     /// An error is a veto; it reaches the caller as it is.

@@ -29,6 +29,7 @@ decided! { ruled:
     both_ends_of_a_move_and_a_copy_are_asked,
     a_folder_does_not_carry_what_is_closed_along,
     every_spelling_meets_the_rule,
+    accents_open_nothing_however_they_are_composed,
 }
 
 type Decide = fn(WorkspaceBuilder, PathRules) -> WorkspaceBuilder;
@@ -343,6 +344,27 @@ async fn every_spelling_meets_the_rule(stage: Stage, decide: Decide) -> Verdict 
         .read("./.env")
         .await
         .fails(SandboxDenied)?;
+    Ok(())
+}
+
+async fn accents_open_nothing_however_they_are_composed(stage: Stage, decide: Decide) -> Verdict {
+    let names = ["caf\u{e9}.txt", "cafe\u{301}.txt", "CAFE\u{301}.TXT"];
+    for pattern in &names[..2] {
+        let scene = closed(stage, decide, rules(Access::Hidden, &[pattern])).await;
+        for name in names {
+            scene.put(name, SECRET).await;
+        }
+        for name in names {
+            for (tool, result) in every_tool(&scene.s1(), name).await {
+                let everything = shown(&result);
+                ensure!(result.is_error(), "{tool} {name}: {everything}");
+                ensure!(!everything.contains("hunter2"), "{tool}: {everything}");
+            }
+        }
+        let listing = scene.s1().view("").await.ok()?;
+        listing.says("app")?.never_says("caf")?.never_says("CAF")?;
+        scene.s1().write("cafe.txt", "open\n").await.ok()?;
+    }
     Ok(())
 }
 
