@@ -117,9 +117,20 @@ struct Flat {
 
 impl Flat {
     async fn forget(&self, target: &Target) {
-        // The marker of a folder lies in it.
-        let key = format!("{}{}/.seamfs-folder", self.prefix, target.display());
-        self.server.prune(&*self.client, &key, 1).await;
+        let mut folders = vec![format!("{}{}", self.prefix, target.display())];
+        let mut seen = 0;
+        while let Some(folder) = folders.get(seen) {
+            let folder = Key::parse(folder).expect("it is the start of a key");
+            let listed = self.client.list_with_delimiter(Some(&folder)).await;
+            let beneath = listed.map(|listed| listed.common_prefixes);
+            folders.extend(beneath.unwrap_or_default().iter().map(Key::to_string));
+            seen += 1;
+        }
+        // What lies deepest goes first; the marker of a folder lies in it.
+        for folder in folders.iter().rev() {
+            let marker = format!("{folder}/.seamfs-folder");
+            self.server.prune(&*self.client, &marker, 1).await;
+        }
     }
 }
 
