@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const KIB: usize = 1 << 10;
 const MARKS: [&str; 2] = ["the needle is here", "the needle was here"];
 
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     "decode 64 KiB",
     "plan a replacement in 64 KiB",
     "plan a replacement of two lines in 64 KiB with CRLF",
@@ -29,6 +29,7 @@ pub(crate) const NAMES: [&str; 12] = [
     "memory, edit of 1 KiB by tool with policy",
     "memory, edit of 64 KiB by tool with policy",
     "memory, read of 1 KiB by tool with policy",
+    "memory, write of 64 KiB by tool with policy",
     "local, edit of 1 KiB by provider",
 ];
 
@@ -95,6 +96,13 @@ pub(crate) fn run(name: &str, times: u64) {
                 ("read", json!({"file_path": "subject.txt"}))
             });
         }
+        "memory, write of 64 KiB by tool with policy" => by_tool(times, 64 * KIB, |at| {
+            let content = small.replace(MARKS[0], MARKS[at % 2]);
+            (
+                "write",
+                json!({"file_path": "subject.txt", "content": content}),
+            )
+        }),
         "local, edit of 1 KiB by provider" => {
             let folder = tempfile::tempdir().expect("a scratch folder");
             let options = LocalOptions::default().durability(Durability::None);

@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use memchr::memchr2_iter;
+
 /// What kind of text is no content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trace {
@@ -224,12 +226,8 @@ fn is_elision(line: &str) -> bool {
         return false;
     }
     let is_mark = |c: char| "/#*-;%!<>{}()[]\"'`.…_=~: \t".contains(c);
-    let dotted = line.contains("...") || line.contains('…');
-    // Prose may say that something is unchanged; in a comment it is a placeholder.
-    let comment = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "(*"]
-        .iter()
-        .any(|mark| line.starts_with(mark));
-    if !dotted && !comment {
+    let dotted = is_dotted(line);
+    if !dotted && !is_comment(line) {
         return false;
     }
     let phrase = line.trim_matches(is_mark).to_lowercase();
@@ -250,6 +248,24 @@ fn is_elision(line: &str) -> bool {
             "truncated",
         ]);
     bare || is_rest(&phrase, dotted)
+}
+
+/// Returns whether there are three dots in a line, or the character that is three; every line of
+/// every text written is asked.
+fn is_dotted(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let ellipsis = "…".as_bytes();
+    let mut starts = memchr2_iter(b'.', ellipsis[0], bytes);
+    starts.any(|at| bytes[at..].starts_with(b"...") || bytes[at..].starts_with(ellipsis))
+}
+
+/// Returns whether a line begins as a comment: prose may say that something is unchanged, and in a
+/// comment it is a placeholder.
+fn is_comment(line: &str) -> bool {
+    const MARKS: [&str; 9] = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "(*"];
+    let first = line.as_bytes().first();
+    first.is_some_and(|byte| b"/#-<;%{(".contains(byte))
+        && MARKS.iter().any(|mark| line.starts_with(mark))
 }
 
 /// Returns whether a phrase says that the rest of something is as it was.
@@ -351,6 +367,9 @@ fn is_formatted(run: &[Row<'_>]) -> bool {
 
 impl<'a> Row<'a> {
     fn parse(index: usize, line: &'a str) -> Option<Self> {
+        if !matches!(line.as_bytes().first(), Some(b' ' | b'0'..=b'9')) {
+            return None;
+        }
         let digits = line.trim_start_matches(' ');
         let padding = line.len() - digits.len();
         let end = digits.bytes().take_while(u8::is_ascii_digit).count();
