@@ -1,4 +1,10 @@
-//! The rows of an object store that answers at once: what the framework adds to its requests.
+//! The rows of object stores: what the framework adds to its requests.
+//!
+//! One store is in memory and answers at once, the other is S3 over HTTP in this process.
+
+#[allow(dead_code, unused_imports)]
+#[path = "../../tests/servers/mod.rs"]
+mod servers;
 
 use std::sync::Arc;
 
@@ -15,14 +21,32 @@ use crate::rows::edits_by_tool;
 use crate::scene::{Turn, call, text};
 use crate::twin;
 
-/// Measures an edit of an object whose content is cached.
+/// Measures an edit of an object whose content is cached, on both stores.
 pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, label: &str, size: usize) {
     let name = format!("object in memory, warm edit by tool, {label}");
-    if !harness.wants(&name) {
-        return;
+    if harness.wants(&name) {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let fs = Object::new(Arc::clone(&store));
+        warm_edits(harness, runtime, &name, (fs, store), size);
     }
-    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let fs = Object::new(Arc::clone(&store));
+    let name = format!("S3 over HTTP, warm edit by tool, {label}");
+    if harness.wants(&name) {
+        let server = servers::s3();
+        let url = format!("s3://{}", servers::BUCKET);
+        let fs = Object::connect(&url, server.s3_options()).expect("the options are right");
+        let raw = server.s3_client();
+        warm_edits(harness, runtime, &name, (fs, raw), size);
+    }
+}
+
+/// Measures edits through the file system beside puts to its store.
+fn warm_edits(
+    harness: &mut Harness,
+    runtime: &Runtime,
+    name: &str,
+    (fs, store): (Object, Arc<dyn ObjectStore>),
+    size: usize,
+) {
     let session = Workspace::builder().over(Arc::new(fs)).session("bench");
     let put = |key: &str| {
         let key = Path::from(key);
@@ -42,7 +66,7 @@ pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, label: &str, size: u
     let key = Path::from("twin.txt");
     let (mut slot, mut e_tag) = (text(size), put("twin.txt"));
     harness.row(
-        &name,
+        name,
         Box::new(|times| edits_by_tool(runtime, &session, &ours, times)),
         each(|| {
             let (old, new) = theirs.next();

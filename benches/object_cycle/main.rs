@@ -13,7 +13,6 @@ mod servers;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use seamfs::providers::Object;
@@ -39,7 +38,7 @@ async fn run(rounds: usize) {
     let fs = Object::connect(&url, server.s3_options()).expect("the options are right");
     let workspace = Workspace::builder().over(Arc::new(fs));
     let session = workspace.session("agent");
-    let raw = raw_store(&server);
+    let raw = server.s3_client();
     ok(
         &session,
         "write",
@@ -106,14 +105,6 @@ async fn cycle(session: &Session, path: &str, old: usize) {
     let args = json!({"file_path": path, "old_string": old, "new_string": new});
     ok(session, "edit", args).await;
     cycle_read(session, path).await;
-}
-
-fn raw_store(server: &servers::Server) -> Arc<dyn ObjectStore> {
-    let mut builder = AmazonS3Builder::new().with_bucket_name(servers::BUCKET);
-    for (key, value) in server.s3_options() {
-        builder = builder.with_config(key.parse().expect("an option of S3"), value);
-    }
-    Arc::new(builder.build().expect("the options are right"))
 }
 
 /// Reads, replaces under the ETag, and reads again: three requests.

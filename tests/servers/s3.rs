@@ -7,6 +7,8 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
 use http_body_util::BodyExt;
+use object_store::ObjectStore;
+use object_store::aws::AmazonS3Builder;
 use s3s::auth::SimpleAuth;
 use s3s::dto::{
     CommonPrefix, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
@@ -54,6 +56,15 @@ impl Server {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .to_vec()
+    }
+
+    /// Returns a plain client of the bucket.
+    pub(crate) fn s3_client(&self) -> Arc<dyn ObjectStore> {
+        let mut builder = AmazonS3Builder::new().with_bucket_name(BUCKET);
+        for (key, value) in self.s3_options() {
+            builder = builder.with_config(key.parse().expect("an option of S3"), value);
+        }
+        Arc::new(builder.build().expect("the options are right"))
     }
 }
 
