@@ -141,7 +141,7 @@ impl Config {
         let mut top = Section::top(table);
         let config = Self {
             file: None,
-            workspace: top.text("workspace")?,
+            workspace: top.location("workspace")?,
             options: options(&mut top)?,
             durability: top.text("durability")?,
             cwd: top.text("cwd")?,

@@ -110,6 +110,9 @@ impl Log for SessionFile {
         let lines = text.split_inclusive('\n');
         let records: Vec<Option<&str>> = lines.map(record).collect();
         let sound: Vec<String> = records.iter().flatten().map(ToString::to_string).collect();
+        if sound.is_empty() && !is_begun(&text) {
+            return Err(foreign());
+        }
         if sound.len() < records.len() {
             tracing::warn!(
                 left_out = records.len() - sound.len(),
@@ -137,6 +140,20 @@ impl Log for SessionFile {
 const HEAD: &str = "{\"sum\":\"";
 const MIDDLE: &str = "\",\"record\":";
 const TAIL: &str = "}\n";
+
+/// Returns whether a text without a sound line may be a session file all the same: an empty one, or
+/// one whose first record is torn or damaged.
+fn is_begun(text: &str) -> bool {
+    text.starts_with(HEAD) || HEAD.starts_with(text)
+}
+
+fn foreign() -> FsError {
+    FsError::new(
+        ErrorCode::InvalidArgument,
+        "the session file named holds something else, which is left as it is; name a file that does \
+         not exist yet, or one that was a session file before",
+    )
+}
 
 /// Makes the line of a record.
 fn line(record: &str) -> String {
@@ -196,6 +213,24 @@ mod tests {
         drop(first);
         SessionFile::open(&path).unwrap();
         drop(copy);
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_refused_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        for content in [
+            "precious\ndata\n",
+            "x",
+            "[rules]\nsecrets = \"hide\"\n",
+            "\n",
+            "{}\n",
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let refused = SessionFile::open(&path).unwrap().load().unwrap_err();
+            assert_eq!(refused.code(), ErrorCode::InvalidArgument);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
     }
 
     #[test]

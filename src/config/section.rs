@@ -56,6 +56,18 @@ impl Section {
         }
     }
 
+    /// Takes where something lies, which an empty text does not say.
+    pub(super) fn location(&mut self, key: &'static str) -> Result<Option<String>> {
+        let text = self.text(key)?;
+        match text.as_deref() {
+            Some(text) if text.trim().is_empty() => Err(self.at(
+                key,
+                "is empty; write \".\" for the configuration's own folder",
+            )),
+            _ => Ok(text),
+        }
+    }
+
     pub(super) fn flag(&mut self, key: &'static str) -> Result<Option<bool>> {
         match self.take(key) {
             None => Ok(None),

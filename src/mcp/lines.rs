@@ -7,14 +7,15 @@
 //! line is read when the answer is out, so that a client that never listens is not written for
 //! without end.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use bytes::{BufMut, BytesMut};
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub(super) struct Lines<I, O> {
     answering: Option<BoxFuture<'static, io::Result<()>>>,
     /// None once the connection is closed.
     output: Arc<Mutex<Option<Output<O>>>>,
+    /// The requests that have no answer yet, by id.
+    open: Arc<std::sync::Mutex<HashSet<RequestId>>>,
 }
 
 /// Where messages go, and what of the last one is not out yet.
@@ -63,6 +66,7 @@ impl<I: AsyncRead, O> Lines<I, O> {
             most,
             skipping: false,
             answering: None,
+            open: Arc::default(),
             output: Arc::new(Mutex::new(Some(Output {
                 writer: output,
                 left,
@@ -109,7 +113,35 @@ impl<I: AsyncRead + Unpin, O> Lines<I, O> {
         let understood = understand(&self.line);
         self.line.clear();
         self.line.shrink_to(KEPT);
-        understood
+        let understood = understood?;
+        if let Some(message) = &understood {
+            self.note(message)?;
+        }
+        Ok(understood)
+    }
+
+    /// Keeps in mind which requests wait for an answer: of two with one id rmcp answers one.
+    fn note(&self, message: &RxJsonRpcMessage<RoleServer>) -> Result<(), Answer> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match message {
+            JsonRpcMessage::Request(request) if !open.insert(request.id.clone()) => {
+                let message =
+                    "a request with this id waits for its answer; give each one of its own";
+                let error = ErrorData::invalid_request(message, None);
+                return Err(answer(error, Some(request.id.clone())));
+            }
+            // A call that was withdrawn gets no answer.
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    open.remove(id);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -148,17 +180,15 @@ fn answer(error: ErrorData, id: Option<RequestId>) -> Answer {
     Box::new(JsonRpcMessage::error(error, id))
 }
 
-impl<I, O> Transport<RoleServer> for Lines<I, O>
+impl<I, O> Lines<I, O>
 where
-    I: AsyncRead + Send + Unpin + 'static,
     O: AsyncWrite + Send + Unpin + 'static,
 {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
+    /// Writes a message, whole before the next one.
+    fn write(
+        &self,
         item: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    ) -> impl Future<Output = io::Result<()>> + Send + use<I, O> + 'static {
         let output = Arc::clone(&self.output);
         async move {
             let mut output = output.lock().await;
@@ -170,6 +200,30 @@ where
                 )),
             }
         }
+    }
+}
+
+impl<I, O> Transport<RoleServer> for Lines<I, O>
+where
+    I: AsyncRead + Send + Unpin + 'static,
+    O: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answered = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(id) = answered {
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.remove(id);
+        }
+        self.write(item)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -196,7 +250,7 @@ where
                 Ok(None) => {}
                 Err(answer) => {
                     tracing::debug!(?answer, "a line is no message");
-                    self.answering = Some(Box::pin(self.send(*answer)));
+                    self.answering = Some(Box::pin(self.write(*answer)));
                 }
             }
         }
@@ -257,12 +311,13 @@ mod tests {
     }
 
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    const OTHER: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_answered_once_and_not_kept() {
         let long = "x".repeat(100_000);
         for (text, messages, answers) in [
-            (format!("{PING}\n{long}\n{PING}\n"), 2, 1),
+            (format!("{PING}\n{long}\n{OTHER}\n"), 2, 1),
             (format!("{long}\n{long}\n{PING}"), 1, 2),
             (format!("{PING}\n{long}"), 1, 1),
         ] {
@@ -283,6 +338,23 @@ mod tests {
         assert_eq!(received(format!("{PING}\n").as_bytes(), exact).await.0, 1);
         let (found, said) = received(format!("{PING}\n").as_bytes(), exact - 1).await;
         assert_eq!((found, said.len()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn a_second_request_with_the_id_of_one_that_is_open_is_answered_and_not_run() {
+        let text = format!("{PING}\n{PING}\n{PING}\n");
+        let (messages, answers) = received(text.as_bytes(), 1 << 10).await;
+        assert_eq!((messages, answers.len()), (1, 2));
+        for answer in answers {
+            assert_eq!(
+                (&answer["error"]["code"], &answer["id"]),
+                (&(-32600).into(), &1.into())
+            );
+        }
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        let text = format!("{PING}\n{cancel}\n{PING}\n");
+        assert_eq!(received(text.as_bytes(), 1 << 10).await, (3, vec![]));
     }
 
     #[tokio::test]

@@ -59,6 +59,7 @@ impl Server {
     }
 
     /// Returns a plain client of the bucket.
+    #[allow(dead_code, reason = "it is the twin of benches, and no test needs it")]
     pub(crate) fn s3_client(&self) -> Arc<dyn ObjectStore> {
         let mut builder = AmazonS3Builder::new().with_bucket_name(BUCKET);
         for (key, value) in self.s3_options() {

@@ -140,6 +140,7 @@ fn output(target: &Target, outcome: &EditOutcome, replace_all: bool) -> ToolOutp
     let edit = &outcome.edit;
     let mut notes = sentences(&outcome.notes);
     notes.extend(bom_note(outcome));
+    notes.extend(mixed_note(outcome));
     notes.extend(ranges_note(&edit.ranges));
     let structured = Output {
         path,
@@ -183,6 +184,19 @@ pub(crate) fn bom_note(outcome: &EditOutcome) -> Option<String> {
         .before
         .starts_with(BOM)
         .then(|| "the file's byte order mark was kept".to_owned())
+}
+
+/// Returns the fact that a new text brought CRLF into a file that had none.
+pub(crate) fn mixed_note(outcome: &EditOutcome) -> Option<String> {
+    let splices = outcome.edit.splices.as_slice();
+    let brought = splices
+        .iter()
+        .any(|splice| splice.replacement.contains("\r\n"));
+    let had = |before: &[u8]| before.windows(2).any(|pair| pair == b"\r\n");
+    let (before, lines) = (&outcome.before, memchr::memchr(b'\n', &outcome.before));
+    (brought && lines.is_some() && !had(before)).then(|| {
+        "line endings are mixed now: the new text has CRLF, and the file had LF".to_owned()
+    })
 }
 
 /// The most ranges that a value lists: a result is bounded, however many places changed.

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{self, Integer, check_replacement, invalid, refuse_nul};
 use crate::cards::{CallKind, Presentation};
-use crate::edit::{bom_note, lines_of, pairs};
+use crate::edit::{bom_note, lines_of, mixed_note, pairs};
 use crate::mutate::sentences;
 use crate::result::{ToolError, ToolOutput, with_notes};
 use crate::scope::{Place, Scope};
@@ -428,6 +428,7 @@ async fn change(
 fn changed(command: Command, target: &Target, outcome: &EditOutcome) -> ToolOutput {
     let (path, edit) = (target.display(), &outcome.edit);
     let mut notes = sentences(&outcome.notes);
+    notes.extend(mixed_note(outcome));
     notes.extend(bom_note(outcome));
     let structured = Output {
         replacements: Some(edit.replacements),

@@ -333,6 +333,8 @@ fn gutter(rows: &[Row<'_>], before: &str, others: &[&str]) -> Vec<FoundTrace> {
         return Vec::new();
     }
     let texts = [before].into_iter().chain(others.iter().copied());
+    // Rows do not show a byte order mark.
+    let texts = texts.map(|text| text.strip_prefix('\u{feff}').unwrap_or(text));
     let texts: Vec<Vec<&str>> = texts.map(|text| lines(text).collect()).collect();
     let mut found = Vec::new();
     for run in rows.chunk_by(Row::is_before) {
@@ -351,7 +353,8 @@ fn gutter(rows: &[Row<'_>], before: &str, others: &[&str]) -> Vec<FoundTrace> {
 /// there does neither. Nor does an author leave a blank behind a key without a value.
 fn is_formatted(run: &[Row<'_>]) -> bool {
     if run.iter().all(|row| row.form == Numbered::View) {
-        return run.len() >= 2;
+        // From six digits on there is no padding, and a table of long numbers looks the same.
+        return run.len() >= 2 && run.iter().all(|row| row.number < 100_000);
     }
     if run.len() < 3 {
         return false;
@@ -529,6 +532,9 @@ mod tests {
             "1:\n2:\n3:\n",
             "1:\n  a: b\n2:\n  a: c\n3:\n  a: d\n",
             "  1: {},\n  2: {},\n  3: {}\n",
+            "1000001  Alice\n1000002  Bob\n",
+            "1700000000  start\n1700000001  ok\n",
+            "100001  x\n100002  y\n",
         ] {
             assert_eq!(kinds(text), [], "{text}");
             let before = "months:\n  - a\n  - b\n\nzero: 0\n";
@@ -545,6 +551,15 @@ mod tests {
             1
         );
         assert_eq!(new_traces_of("", rows, &["one\ntwo\n"]).len(), 2);
+    }
+
+    #[test]
+    fn a_row_of_a_first_line_behind_a_byte_order_mark_is_told() {
+        let before = "\u{feff}one two\nb\n";
+        for row in ["1: one two", "     1  one two"] {
+            let after = format!("\u{feff}x\n{row}\nb\n");
+            assert_eq!(new_traces(before, &after).len(), 1, "{row}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! secrets only sometimes are left out, such as `config.json`.
 
 /// What editors and people put behind the name of a copy.
-const COPIES: &str = "{~,.bak,.backup,.old,.orig,.save,.swp}";
+const COPIES: &str = "{~,.bak,.backup,.old,.orig,.save,.sw?}";
 
 /// Patterns, and the examples among what they match that hold no secret.
 const PATTERNS: &[&str] = &[
@@ -48,6 +48,9 @@ const PATTERNS: &[&str] = &[
     ".s3cfg",
     ".databrickscfg",
     "rclone.conf",
+    ".rclone.conf",
+    ".databricks.cfg",
+    ".dev.vars",
     "**/.config/gcloud",
     "**/.config/doctl",
     "*service-account*.json",
@@ -80,6 +83,9 @@ const PATTERNS: &[&str] = &[
     "**/.cargo/credentials.toml",
     "**/.gem/credentials",
     "**/.m2/settings.xml",
+    "**/.m2/settings-security.xml",
+    "**/.composer/auth.json",
+    "**/.nuget/NuGet.Config",
     ".git-credentials",
     "**/.config/gh/hosts.yml",
     // networks and databases
@@ -104,9 +110,10 @@ pub(super) fn patterns() -> Vec<String> {
             continue;
         }
         patterns.push(format!("{pattern}{COPIES}"));
-        // An editor's open file: `.NAME.swp`.
-        if !pattern.contains(['/', '*']) {
-            patterns.push(format!(".{pattern}.swp"));
+        // An editor's open file: `.NAME.swp`, the next ones `.swo` and so on, and `#NAME#`.
+        if !pattern.contains('/') {
+            patterns.push(format!(".{pattern}.sw?"));
+            patterns.push(format!("[#]{pattern}[#]"));
         }
     }
     patterns

@@ -7,8 +7,8 @@ use seamfs_core::cas::{self, Attempt};
 use seamfs_core::hashed::Hashed;
 use seamfs_core::text::Segment;
 use seamfs_core::{
-    ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath, Snapshot,
-    Transform, Version, WriteOptions, WriteOutcome,
+    ContentHash, EditOptions, EditOutcome, ErrorCode, Expected, FileKind, FsError, Result,
+    RootPath, Snapshot, Transform, Version, WriteOptions, WriteOutcome,
 };
 
 use super::Inner;
@@ -18,6 +18,7 @@ use super::folder::Created;
 use super::held::{CHUNK, Held};
 use super::publish::{Outcome, Publication};
 use super::stage::NEW;
+use super::staging;
 use super::stamp::Stamp;
 use super::stranded::Stranded;
 use super::walk::{NoPlace, Place};
@@ -125,8 +126,17 @@ fn writable(place: &Place, expected: &Expected) -> Result<Option<Stamp>> {
         Some(_) if *expected == Expected::Absent => Err(cas::already_exists()),
         Some(stamp) => place.check_permission(&stamp).map(|()| Some(stamp)),
         None if matches!(expected, Expected::Version(_)) => Err(cas::gone()),
+        None if staging::parse(place.name.as_bytes()).is_some() => Err(reserved()),
         None => Ok(None),
     }
+}
+
+/// Says that a name is one under which files are written before they take their own, and reaped.
+fn reserved() -> FsError {
+    FsError::new(
+        ErrorCode::InvalidPath,
+        "names of this form are kept for files that are being written; choose another",
+    )
 }
 
 /// Opens the file to be replaced, and reads it where the guard or the caller wants its bytes;
