@@ -7,12 +7,13 @@ use seamfs_core::{CallContext, Result, cas};
 
 use super::blocking::slow;
 
-/// How often a mutation tries again at once: whoever was first needs microseconds.
-const EAGER_TRIES: u32 = 20;
+/// How often a mutation tries again at once before each wait: whoever was first needs microseconds,
+/// and a race that is lost nearly always is won by many tries and not by long waits.
+const EAGER_TRIES: u32 = 100;
 
 /// How long the first wait between two tries is; it doubles up to [`LONGEST_NAP`].
 const FIRST_NAP: Duration = Duration::from_micros(20);
-const LONGEST_NAP: Duration = Duration::from_millis(2);
+const LONGEST_NAP: Duration = Duration::from_millis(1);
 
 /// A mutation's tries until the context's deadline.
 ///
@@ -49,7 +50,7 @@ impl<'a> Patience<'a> {
             return Err(cas::busy());
         }
         self.tries += 1;
-        if self.tries < EAGER_TRIES {
+        if !self.tries.is_multiple_of(EAGER_TRIES) {
             thread::yield_now();
         } else {
             slow(|| thread::sleep(self.nap.min(left)));
