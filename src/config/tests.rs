@@ -171,3 +171,10 @@ fn paths_in_a_file_start_at_its_folder_and_urls_do_not() {
     assert_eq!(missing.code(), ErrorCode::NotFound);
     assert!(missing.message().contains("none.toml"), "{missing}");
 }
+
+#[test]
+fn an_empty_workspace_is_no_folder() {
+    for text in ["workspace = \"\"\n", "workspace = \" \"\n"] {
+        assert!(refused(text).contains("is empty"), "{}", refused(text));
+    }
+}

@@ -20,6 +20,7 @@ claims! {
         e5_lf_matches_crlf_and_inserted_lines_take_its_ending: [NormalisesEndings],
         e5_crlf_is_one_character_that_is_never_split: [TrimsOldText],
         e5_every_byte_outside_the_spans_stays: [AddsFinalNewline],
+        t8_crlf_that_an_edit_brings_into_a_file_of_lf_is_noted: [DropsNotes],
         e6_a_bom_is_not_shown_and_stays: [DropsBom, ShowsBom],
         e6_lone_cr_mixed_endings_and_a_missing_final_newline_survive: [StripsTrailingBlanks],
         e7_an_edit_that_changes_no_byte_succeeds_and_writes_nothing: [TouchesOnNoOp],
@@ -247,6 +248,24 @@ async fn one_cut(scene: &Scene, before: &str, old: &str, after: &str, new: &str)
         !middle.contains("\r\r"),
         "{before:?} {old:?} {after:?} -> {new:?}"
     );
+    Ok(())
+}
+
+async fn t8_crlf_that_an_edit_brings_into_a_file_of_lf_is_noted(stage: Stage) -> Verdict {
+    const NOTE: &str = "line endings are mixed now";
+    let scene = stage.scene().await;
+    let s1 = scene.s1();
+    scene.put("a.txt", "a\nb\nc\n").await;
+    s1.read("a.txt").await.ok()?;
+    let edited = s1.edit("a.txt", "b", "d").await.ok()?;
+    ensure!(!edited.text.contains(NOTE), "{}", edited.text);
+    s1.edit("a.txt", "d\n", "d\r\nq\r\n")
+        .await
+        .ok()?
+        .says(NOTE)?;
+    scene.holds("a.txt", "a\nd\r\nq\r\nc\n").await?;
+    let edited = s1.edit("a.txt", "c\n", "c\r\n").await.ok()?;
+    ensure!(!edited.text.contains(NOTE), "{}", edited.text);
     Ok(())
 }
 

@@ -186,15 +186,15 @@ pub(crate) fn bom_note(outcome: &EditOutcome) -> Option<String> {
         .then(|| "the file's byte order mark was kept".to_owned())
 }
 
-/// Returns the fact that a new text brought CRLF into a file that had none.
+/// Returns the fact that a new text brought CRLF into a file that had LF alone.
 pub(crate) fn mixed_note(outcome: &EditOutcome) -> Option<String> {
     let splices = outcome.edit.splices.as_slice();
     let brought = splices
         .iter()
         .any(|splice| splice.replacement.contains("\r\n"));
-    let had = |before: &[u8]| before.windows(2).any(|pair| pair == b"\r\n");
-    let (before, lines) = (&outcome.before, memchr::memchr(b'\n', &outcome.before));
-    (brought && lines.is_some() && !had(before)).then(|| {
+    // The file is looked through only where there is something to say.
+    let had = |ending: &[u8]| memchr::memmem::find(&outcome.before, ending).is_some();
+    (brought && had(b"\n") && !had(b"\r\n")).then(|| {
         "line endings are mixed now: the new text has CRLF, and the file had LF".to_owned()
     })
 }

@@ -29,6 +29,19 @@ async fn w3_a_write_is_verbatim_and_creates_its_folders() {
     assert_eq!(scratch.host_names("w1/w2"), ["d.txt"]);
 }
 
+/// A sweep would take it for what a killed writer left.
+#[tokio::test]
+async fn no_file_is_created_under_a_name_that_is_reaped() {
+    let scratch = Scratch::new();
+    let refused = scratch
+        .write(".seamfs-0123456789abcdef-draft", "1", Expected::Any)
+        .await;
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::InvalidPath);
+    assert!(!scratch.path(".seamfs-0123456789abcdef-draft").exists());
+    let other = scratch.write(".seamfs-notes", "1", Expected::Any).await;
+    other.unwrap();
+}
+
 #[tokio::test]
 async fn w1_absent_refuses_an_existing_file() {
     let scratch = Scratch::new();
