@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use futures::future::BoxFuture;
@@ -41,7 +41,7 @@ pub(super) struct Lines<I, O> {
     /// None once the connection is closed.
     output: Arc<Mutex<Option<Output<O>>>>,
     /// The requests that have no answer yet, by id.
-    open: Arc<std::sync::Mutex<HashSet<RequestId>>>,
+    open: HashSet<RequestId>,
 }
 
 /// Where messages go, and what of the last one is not out yet.
@@ -66,7 +66,7 @@ impl<I: AsyncRead, O> Lines<I, O> {
             most,
             skipping: false,
             answering: None,
-            open: Arc::default(),
+            open: HashSet::new(),
             output: Arc::new(Mutex::new(Some(Output {
                 writer: output,
                 left,
@@ -121,10 +121,9 @@ impl<I: AsyncRead + Unpin, O> Lines<I, O> {
     }
 
     /// Keeps in mind which requests wait for an answer: of two with one id rmcp answers one.
-    fn note(&self, message: &RxJsonRpcMessage<RoleServer>) -> Result<(), Answer> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    fn note(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Result<(), Answer> {
         match message {
-            JsonRpcMessage::Request(request) if !open.insert(request.id.clone()) => {
+            JsonRpcMessage::Request(request) if !self.open.insert(request.id.clone()) => {
                 let message =
                     "a request with this id waits for its answer; give each one of its own";
                 let error = ErrorData::invalid_request(message, None);
@@ -136,7 +135,7 @@ impl<I: AsyncRead + Unpin, O> Lines<I, O> {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    open.remove(id);
+                    self.open.remove(id);
                 }
             }
             _ => {}
@@ -220,8 +219,7 @@ where
             _ => None,
         };
         if let Some(id) = answered {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.remove(id);
+            self.open.remove(id);
         }
         self.write(item)
     }
