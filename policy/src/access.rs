@@ -290,6 +290,13 @@ fn compile(pattern: &str) -> Result<Glob, String> {
             "the name {step:?} is in no path; patterns are relative to the workspace's root"
         ));
     }
+    if let Some(outside) = home_or_drive(trimmed) {
+        return Err(format!(
+            "{outside:?} stands for nothing here; patterns are relative to the workspace's root, and \
+             for a name that begins so write \"/{}\"",
+            globset::escape(trimmed)
+        ));
+    }
     let text = match trimmed.contains('/') {
         true => folded(anchored),
         false => format!("**/{}", folded(anchored)),
@@ -300,6 +307,13 @@ fn compile(pattern: &str) -> Result<Glob, String> {
         .empty_alternates(true)
         .build()
         .map_err(|error| error.kind().to_string())
+}
+
+/// Returns how a pattern begins that means a place outside: a shell's home or variable, or a drive.
+fn home_or_drive(pattern: &str) -> Option<&str> {
+    let (first, _) = pattern.split_once('/')?;
+    let drive = matches!(first.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
+    (drive || first.starts_with(['~', '$'])).then_some(first)
 }
 
 /// Folds case letter by letter, whatever stands beside a letter (a sigma is one at the end of a
@@ -538,11 +552,18 @@ mod tests {
             ("a//b", "\"\""),
             ("a[", "character class"),
             ("{a", "alternate"),
+            ("~/keys", "\"/~/keys\""),
+            ("!$HOME/x", "\"/$HOME/x\""),
+            ("C:/x", "\"C:\""),
         ] {
             let builder = PathRules::builder().add(Access::Denied, [pattern]);
             let error = builder.unwrap_err();
             assert_eq!(error.code(), ErrorCode::InvalidArgument);
             assert!(error.message().contains(fault), "{pattern}: {error}");
+        }
+        let rules = rules(Access::Denied, &["/~/keys", "/$HOME/x", "~", "*~", "C:"]);
+        for path in ["~/keys", "$HOME/x", "a/~", "b~", "C:"] {
+            assert_eq!(rules.access(path), Access::Denied, "{path}");
         }
     }
 

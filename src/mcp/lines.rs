@@ -157,7 +157,11 @@ fn understand(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Answe
         return Ok(Some(message));
     }
     let value = serde_json::from_slice::<Value>(line).map_err(|error| {
-        let message = format!("the line is no JSON, from byte {} on", error.column());
+        let at = error.column();
+        let message = match error.to_string().starts_with("recursion limit exceeded") {
+            true => format!("the line nests too deeply from byte {at} on; 127 levels are read"),
+            false => format!("the line is no JSON, from byte {at} on"),
+        };
         answer(ErrorData::parse_error(message, None), None)
     })?;
     let method = value.get("method");

@@ -76,6 +76,11 @@ fn lines_that_are_no_messages_are_answered_and_leave_the_connection_as_it_was() 
             refused(&mut wire, line, -32600, id);
         }
         refused(&mut wire, &"[".repeat(100_000), -32700, None);
+        wire.send_text(&format!("{}{}\n", "[".repeat(200), "]".repeat(200)));
+        let answer = wire.message().unwrap();
+        assert_eq!(answer["error"]["code"], -32700);
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("127 levels"), "{message}");
         for line in UNANSWERED {
             wire.send_text(&format!("{line}\n"));
             wire.ok("read", json!({"file_path": "a.txt"}));

@@ -165,6 +165,11 @@ impl<'a> Case<'a> {
                 visible(difference.file, QUOTED),
                 visible(difference.given, QUOTED),
             ),
+            None if self.old.ends_with('\r') && self.scanned.contains("\r\n") => {
+                "the given text ends within a line ending, between its carriage return (␍) and its \
+                 line feed; end it before the one or after the other"
+                    .to_owned()
+            }
             None if self.old.contains('\r') => {
                 "the given text has carriage returns (␍) where the file has none".to_owned()
             }
@@ -611,6 +616,9 @@ mod tests {
         let (kind, _, message) = check("a\nb\n", "a\r\nb", "n");
         assert_eq!(kind, DiagnosisKind::Whitespace);
         assert!(message.contains("carriage returns"), "{message}");
+        let (kind, _, message) = check("a\r\nb\r\n", "a\r\nb\r", "n");
+        assert_eq!(kind, DiagnosisKind::Whitespace);
+        assert!(message.contains("ends within a line ending"), "{message}");
         assert_ne!(check("210\n", "1 0", "n").0, DiagnosisKind::Whitespace);
     }
 
