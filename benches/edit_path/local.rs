@@ -188,8 +188,9 @@ impl<'a> LocalScene<'a> {
             &format!("local none, miss by tool, {label}"),
             Box::new(|times| {
                 let (session, arguments) = (self.session.clone(), arguments.clone());
-                timed(self.runtime, times, move || {
-                    let call = session.call("edit", arguments.clone());
+                let ready = move || arguments.clone();
+                timed(self.runtime, times, ready, move |arguments| {
+                    let call = session.call("edit", arguments);
                     async move { assert!(call.await.is_error()) }
                 })
             }),

@@ -74,9 +74,11 @@ pub(crate) fn edits_by_provider(
     times: usize,
 ) -> Duration {
     let (fs, target, turn) = (Arc::clone(fs), target.clone(), turn.clone());
-    timed(runtime, times, move || {
+    let transform = move || {
         let (old, new) = turn.next();
-        let transform = Arc::new(Replace::once(old, new).expect("two texts"));
+        Arc::new(Replace::once(old, new).expect("two texts"))
+    };
+    timed(runtime, times, transform, move |transform| {
         let (fs, target) = (Arc::clone(&fs), target.clone());
         async move {
             let edited = fs.edit(&target, transform, EditOptions::default()).await;

@@ -180,8 +180,9 @@ fn listings(harness: &mut Harness, runtime: &Runtime, folder: &Path, fs: &Arc<dy
             &name,
             Box::new(|times| {
                 let (fs, target) = (Arc::clone(fs), target.clone());
-                timed(runtime, times, move || {
-                    let (fs, target) = (Arc::clone(&fs), target.clone());
+                let ready = move || target.clone();
+                timed(runtime, times, ready, move |target| {
+                    let fs = Arc::clone(&fs);
                     async move { assert_eq!(names(&*fs, &target).await, count) }
                 })
             }),

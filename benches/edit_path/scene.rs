@@ -62,20 +62,22 @@ pub(crate) fn marks(turn: usize) -> (&'static str, &'static str) {
 
 /// Does work so many times in a task of the runtime, as a host's is, and says how long that took.
 ///
-/// Between two times the task yields, which is not timed: a host calls when a message came, and not
-/// in a loop. A loop of tasks that wake each other is broken up by the runtime after three rounds,
+/// Between two times the task yields and makes ready what the next takes, which is not timed: a host
+/// calls when a message came, and not in a loop. A loop of tasks that wake each other is broken up by the runtime after three rounds,
 /// which then wakes another thread.
-pub(crate) fn timed<F: Future<Output = ()> + Send>(
+pub(crate) fn timed<P: Send, F: Future<Output = ()> + Send>(
     runtime: &Runtime,
     times: usize,
-    once: impl Fn() -> F + Send + 'static,
+    ready: impl Fn() -> P + Send + 'static,
+    once: impl Fn(P) -> F + Send + 'static,
 ) -> Duration {
     let timed = async move {
         let mut took = Duration::ZERO;
         for _ in 0..times {
             tokio::task::yield_now().await;
+            let prepared = ready();
             let start = Instant::now();
-            once().await;
+            once(prepared).await;
             took += start.elapsed();
         }
         took
@@ -94,8 +96,8 @@ pub(crate) fn calls(
     arguments: impl Fn() -> Value + Send + 'static,
 ) -> Duration {
     let session = session.clone();
-    timed(runtime, times, move || {
-        let call = session.call(tool, arguments());
+    timed(runtime, times, arguments, move |arguments| {
+        let call = session.call(tool, arguments);
         async move {
             let result = call.await;
             assert!(!result.is_error(), "{}", result.text);

@@ -14,10 +14,12 @@ use seamfs::providers::{Durability, Local, LocalOptions, Memory};
 use seamfs::{Session, Workspace};
 use serde_json::{Value, json};
 
+use crate::twin;
+
 const KIB: usize = 1 << 10;
 const MARKS: [&str; 2] = ["the needle is here", "the needle was here"];
 
-pub(crate) const NAMES: [&str; 13] = [
+pub(crate) const NAMES: [&str; 15] = [
     "decode 64 KiB",
     "plan a replacement in 64 KiB",
     "plan a replacement of two lines in 64 KiB with CRLF",
@@ -31,6 +33,8 @@ pub(crate) const NAMES: [&str; 13] = [
     "memory, read of 1 KiB by tool with policy",
     "memory, write of 64 KiB by tool with policy",
     "local, edit of 1 KiB by provider",
+    "the twin, edit of 1 KiB",
+    "the twin, edit of 64 KiB",
 ];
 
 /// Runs a case so many times.
@@ -109,6 +113,8 @@ pub(crate) fn run(name: &str, times: u64) {
             let local = Local::open_with(folder.path(), options).expect("a folder");
             by_provider(times, Arc::new(local));
         }
+        "the twin, edit of 1 KiB" => by_twin(times, KIB),
+        "the twin, edit of 64 KiB" => by_twin(times, 64 * KIB),
         _ => panic!("there is no case {name:?}"),
     }
 }
@@ -145,6 +151,18 @@ fn by_provider(times: std::ops::Range<u64>, fs: Arc<dyn FileSystem>) {
             assert!(edited.expect("an edit").changed());
         }
     });
+}
+
+/// What the table's ratios are taken to.
+fn by_twin(times: std::ops::Range<u64>, size: usize) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("subject.txt");
+    std::fs::write(&path, text(size)).expect("room");
+    for at in times {
+        let at = (at % 2) as usize;
+        let [old, new] = [MARKS[at], MARKS[1 - at]].map(str::as_bytes);
+        twin::edit(&path, old, new, twin::Sync::None);
+    }
 }
 
 fn edit(at: usize) -> (&'static str, Value) {

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench instructions` runs every case under `valgrind --tool=callgrind` and fails
 //! when one takes 5 % more instructions than `baseline.txt` beside this file says. With
-//! `UPDATE_BASELINE=1` it writes that file anew. Counts are of the bench profile, on x86-64 with
+//! `UPDATE_BASELINE=1` it writes that file anew. The twin, which the table's ratios are taken to, may
+//! differ by 10 % either way: a slower one would flatter them. Counts are of the bench profile, on x86-64 with
 //! AVX2 as valgrind has it; they do not depend on what else the machine does.
 
 #![allow(
@@ -12,6 +13,9 @@
 )]
 
 mod cases;
+#[allow(dead_code, reason = "the table uses the rest")]
+#[path = "../edit_path/twin.rs"]
+mod twin;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,6 +29,9 @@ const TIMES: u64 = 100;
 
 /// How much more than the baseline a case may take.
 const MOST: f64 = 1.05;
+
+/// Between which shares of the baseline the twin stays.
+const TWIN: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -87,7 +94,11 @@ fn report(counts: &BTreeMap<String, u64>) -> ExitCode {
         };
         let ratio = *count as f64 / *stored as f64;
         println!("| {name} | {count} | {stored} | {ratio:.3} |");
-        if ratio > MOST {
+        let held = match name.starts_with("the twin") {
+            true => TWIN.contains(&ratio),
+            false => ratio <= MOST,
+        };
+        if !held {
             worse.push(format!(
                 "{name} takes {count} instructions instead of {stored}"
             ));
