@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::context::CallContext;
 use crate::error::{ErrorCode, FsError, Operation, Result, Snapshot};
+use crate::in_place;
 use crate::note::Note;
 use crate::target::Target;
 use crate::text::{NotText, Text};
@@ -118,6 +119,7 @@ pub async fn edit(
     context.check().map_err(place)?;
     loop {
         let seen = file.load().await.map_err(place)?;
+        in_place::make_way_for(seen.as_ref().map_or(0, |seen| seen.bytes.len())).await;
         let attempt = attempt(seen.as_ref(), transform, expected).map_err(place)?;
         let seen = seen.expect("an attempt on nothing is an error");
         let edit = match attempt {

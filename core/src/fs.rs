@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 use crate::body::ReadOutcome;
@@ -162,94 +163,63 @@ pub trait FileSystem: Debug + Display + Send + Sync + 'static {
     async fn create_dir(&self, target: &Target, options: CreateDirOptions) -> Result<()>;
 }
 
+/// Forwards without a future of its own: the inner one is handed on.
 macro_rules! forward {
-    ($pointer:ident) => {
-        #[async_trait]
+    ($pointer:ident: $($method:ident($($given:ident: &$kind:ty),+ $(; $more:ident: $owned:ty)*) -> $output:ty;)+) => {
         #[deny(clippy::missing_trait_methods)]
         impl FileSystem for $pointer<dyn FileSystem> {
             fn capabilities(&self, target: Option<&Target>) -> Capabilities {
                 (**self).capabilities(target)
             }
 
-            async fn resolve(
-                &self,
-                path: &str,
-                cwd: &str,
-                options: ResolveOptions,
-            ) -> Result<Target> {
-                (**self).resolve(path, cwd, options).await
-            }
-
-            async fn stat(
-                &self,
-                target: &Target,
-                options: StatOptions,
-            ) -> Result<Option<Metadata>> {
-                (**self).stat(target, options).await
-            }
-
-            async fn lstat(
-                &self,
-                target: &Target,
-                options: StatOptions,
-            ) -> Result<Option<Metadata>> {
-                (**self).lstat(target, options).await
-            }
-
-            async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
-                (**self).read(target, options).await
-            }
-
-            async fn list(&self, target: &Target, options: ListOptions) -> Result<Listing> {
-                (**self).list(target, options).await
-            }
-
-            async fn write(
-                &self,
-                target: &Target,
-                bytes: Bytes,
-                options: WriteOptions,
-            ) -> Result<WriteOutcome> {
-                (**self).write(target, bytes, options).await
-            }
-
-            async fn edit(
-                &self,
-                target: &Target,
-                transform: Arc<dyn Transform>,
-                options: EditOptions,
-            ) -> Result<EditOutcome> {
-                (**self).edit(target, transform, options).await
-            }
-
-            async fn remove(&self, target: &Target, options: RemoveOptions) -> Result<()> {
-                (**self).remove(target, options).await
-            }
-
-            async fn rename(
-                &self,
-                from: &Target,
-                to: &Target,
-                options: TransferOptions,
-            ) -> Result<TransferOutcome> {
-                (**self).rename(from, to, options).await
-            }
-
-            async fn copy(
-                &self,
-                from: &Target,
-                to: &Target,
-                options: TransferOptions,
-            ) -> Result<TransferOutcome> {
-                (**self).copy(from, to, options).await
-            }
-
-            async fn create_dir(&self, target: &Target, options: CreateDirOptions) -> Result<()> {
-                (**self).create_dir(target, options).await
-            }
+            $(forward!{@method $method($($given: &$kind),+ $(; $more: $owned)*) -> $output})+
         }
+    };
+    (@method $method:ident($one:ident: &$first:ty $(; $more:ident: $owned:ty)*) -> $output:ty) => {
+        fn $method<'me, 'one, 'all>(
+            &'me self,
+            $one: &'one $first,
+            $($more: $owned),*
+        ) -> BoxFuture<'all, Result<$output>>
+        where
+            'me: 'all,
+            'one: 'all,
+            Self: 'all,
+        {
+            (**self).$method($one, $($more),*)
+        }
+    };
+    (@method $method:ident($one:ident: &$first:ty, $two:ident: &$second:ty $(; $more:ident: $owned:ty)*) -> $output:ty) => {
+        fn $method<'me, 'one, 'two, 'all>(
+            &'me self,
+            $one: &'one $first,
+            $two: &'two $second,
+            $($more: $owned),*
+        ) -> BoxFuture<'all, Result<$output>>
+        where
+            'me: 'all,
+            'one: 'all,
+            'two: 'all,
+            Self: 'all,
+        {
+            (**self).$method($one, $two, $($more),*)
+        }
+    };
+    ($($pointer:ident),+) => {
+        $(forward!{$pointer:
+            resolve(path: &str, cwd: &str; options: ResolveOptions) -> Target;
+            stat(target: &Target; options: StatOptions) -> Option<Metadata>;
+            lstat(target: &Target; options: StatOptions) -> Option<Metadata>;
+            read(target: &Target; options: ReadOptions) -> ReadOutcome;
+            list(target: &Target; options: ListOptions) -> Listing;
+            write(target: &Target; bytes: Bytes; options: WriteOptions) -> WriteOutcome;
+            edit(target: &Target; transform: Arc<dyn Transform>; options: EditOptions) -> EditOutcome;
+            remove(target: &Target; options: RemoveOptions) -> ();
+            rename(from: &Target, to: &Target; options: TransferOptions) -> TransferOutcome;
+            copy(from: &Target, to: &Target; options: TransferOptions) -> TransferOutcome;
+            create_dir(target: &Target; options: CreateDirOptions) -> ();
+        })+
     };
 }
 
-forward!(Arc);
-forward!(Box);
+forward!(Arc, Box);

@@ -29,6 +29,7 @@ mod ext;
 mod fs;
 pub mod gate;
 pub mod hashed;
+pub mod in_place;
 pub mod locks;
 pub mod metadata;
 mod note;

@@ -27,7 +27,11 @@ impl ContentHash {
 
     /// Returns the 64 lower-case hexadecimal digits.
     pub fn to_hex(self) -> String {
-        blake3::Hash::from_bytes(self.0).to_hex().to_string()
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let halves = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let mut hex = String::with_capacity(2 * self.0.len());
+        hex.extend(halves.map(|half| char::from(DIGITS[usize::from(half)])));
+        hex
     }
 
     /// Returns the raw 32 bytes.
@@ -238,6 +242,16 @@ mod tests {
         assert_ne!(one, two);
         assert!(!one.certifies(&Version::of(b"other").with_token("etag-1")));
         assert!(one.certifies(&Version::from_token("etag-1")));
+    }
+
+    #[test]
+    fn digits_are_those_of_the_hash() {
+        for bytes in [&b""[..], b"a", b"other"] {
+            let hash = ContentHash::of(bytes);
+            let digits = blake3::hash(bytes).to_hex();
+            assert_eq!(hash.to_hex(), digits.as_str());
+            assert_eq!(ContentHash::from_hex(&digits), Some(hash));
+        }
     }
 
     #[test]

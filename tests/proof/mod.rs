@@ -3,6 +3,7 @@
 mod claims;
 mod dropped;
 mod dropped_calls;
+mod in_place;
 mod places;
 mod soak;
 mod table;

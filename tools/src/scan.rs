@@ -11,7 +11,7 @@ use seamfs_core::cache::Indexed;
 use seamfs_core::cas::not_text;
 use seamfs_core::gate::SNAPSHOT_LIMIT;
 use seamfs_core::text::{LineIndexer, StreamDecoder, Window, WindowScanner, WindowSpec};
-use seamfs_core::{Body, ErrorCode, FsError, Operation, ReadOptions, Result, Version};
+use seamfs_core::{Body, ErrorCode, FsError, Operation, ReadOptions, Result, Version, in_place};
 
 use crate::kept::{Keeper, Kept};
 use crate::scope::{Place, Scope};
@@ -73,6 +73,7 @@ async fn scan_part(
         let mut body = scope.fs().read(place.target(), options).await?.body;
         while let Some(piece) = body.next().await? {
             scope.context().check()?;
+            in_place::make_way_for(piece.len()).await;
             scanner.push(&piece);
             reached += piece.len() as u64;
         }
@@ -114,6 +115,7 @@ async fn scan_whole(
     let mut bytes = 0;
     while let Some(piece) = body.next().await? {
         scope.context().check()?;
+        in_place::make_way_for(piece.len()).await;
         decoder.push(&piece).map_err(not_text)?;
         scanner.push(&piece);
         if let Some(indexer) = &mut indexer {

@@ -1,17 +1,21 @@
 //! The toolbox: the tools of one workspace, and the one way to call them.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
 use seamfs_core::cache::LineIndexes;
 use seamfs_core::escalation::Approver;
 use seamfs_core::gate::GateFacts;
-use seamfs_core::{Actor, CallContext, Cancellation, ErrorCode, FileSystem, FsError, Gate};
+use seamfs_core::{
+    Actor, CallContext, Cancellation, ErrorCode, FileSystem, FsError, Gate, in_place,
+};
 use serde_json::Value;
-use tokio::task::JoinHandle;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, coop};
 
 use crate::allowed;
 use crate::edit::Edit;
@@ -105,9 +109,10 @@ impl Toolbox {
 
     /// Begins a call; it runs as a task of its own.
     ///
-    /// The call's place among those of its actor is taken before this returns. Dropping the
-    /// returned future withdraws the call, unless its change is already being published: then
-    /// the change stands, and is recorded.
+    /// The call's place among those of its actor is taken before this returns, and small work that
+    /// waits for nobody is done by then: such a call is over and was no task. Dropping the returned
+    /// future withdraws the call, unless its change is already being published: then the change
+    /// stands, and is recorded.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -121,6 +126,7 @@ impl Toolbox {
         let Some(tool) = self.tool(name).map(Arc::clone) else {
             return Call::done(ToolError::from(self.unknown(name)).into());
         };
+        let runtime = Handle::current();
         let cancellation = context.cancellation.clone();
         let mut scope = Scope {
             fs: Arc::clone(&self.inner.fs),
@@ -138,7 +144,8 @@ impl Toolbox {
             order: self.inner.order.clone(),
             indexes: Arc::clone(&self.inner.indexes),
         };
-        let task = tokio::spawn(async move {
+        let mut work = Box::pin(async move {
+            in_place::make_way_for(size(&arguments)).await;
             let outcome = run(&*tool, &mut scope, arguments).await;
             tracing::debug!(
                 tool = tool.name(),
@@ -148,9 +155,14 @@ impl Toolbox {
             );
             ToolResult::from(outcome)
         });
-        Call {
-            state: State::Running(task),
-            cancellation,
+        match catch_unwind(AssertUnwindSafe(|| in_place::begin(work.as_mut()))) {
+            Ok(Poll::Ready(result)) => Call::done(result),
+            Ok(Poll::Pending) => Call {
+                state: State::Running(runtime.spawn(work)),
+                cancellation,
+            },
+            // The hook of the process has reported it.
+            Err(_) => Call::done(defect()),
         }
     }
 
@@ -170,6 +182,26 @@ impl Toolbox {
             format!("there is no tool `{name}`; there are {}", names.join(", ")),
         )
     }
+}
+
+/// Returns how many bytes the arguments of a call have to go through.
+fn size(arguments: &Value) -> usize {
+    match arguments {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields.values().map(size).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// Makes the result of a call whose tool panicked.
+fn defect() -> ToolResult {
+    ToolError::from(FsError::new(
+        ErrorCode::OutcomeUnknown,
+        "the call failed inside the tool, which is a defect of the tool; whether it changed \
+         anything is not known",
+    ))
+    .into()
 }
 
 /// Runs a tool, after what the call asks for beside the tool's own arguments was taken out.
@@ -212,23 +244,27 @@ impl Call {
     }
 }
 
+/// What a call that was over at once takes of the budget that tokio gives a task before it must let
+/// others run: sixteen such calls in a row, a quarter of a millisecond, use it up.
+const WEIGHT: usize = 8;
+
 impl Future for Call {
     type Output = ToolResult;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolResult> {
         let result = match &mut self.state {
-            State::Done(result) => *result.take().expect("a call is not polled after its end"),
+            State::Done(result) => {
+                for _ in 0..WEIGHT {
+                    ready!(coop::poll_proceed(context)).made_progress();
+                }
+                *result.take().expect("a call is not polled after its end")
+            }
             State::Running(task) => match task.poll_unpin(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(result)) => result,
                 Poll::Ready(Err(failure)) => {
                     tracing::error!(%failure, "a call ended without a result");
-                    ToolError::from(FsError::new(
-                        ErrorCode::OutcomeUnknown,
-                        "the call failed inside the tool, which is a defect of the tool; whether \
-                         it changed anything is not known",
-                    ))
-                    .into()
+                    defect()
                 }
             },
         };

@@ -3,10 +3,12 @@
 //! A place in the queue is taken synchronously, when [`Turns::enqueue`] returns, so that calls run
 //! in the order in which they came and not in the order in which tasks happen to be polled.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque, hash_map};
 use std::fmt;
 use std::hash::Hash;
 use std::time::Instant;
+
+use foldhash::quality::RandomState;
 
 use crate::cas;
 use crate::error::Result;
@@ -23,7 +25,7 @@ pub struct Turns<K: Key> {
 }
 
 /// The holder is not in its queue: an empty queue means that only the holder is there.
-type Queues<K> = Mutex<HashMap<K, VecDeque<oneshot::Sender<Turn<K>>>>>;
+type Queues<K> = Mutex<HashMap<K, VecDeque<oneshot::Sender<Turn<K>>>, RandomState>>;
 
 impl<K: Key> Default for Turns<K> {
     fn default() -> Self {
@@ -56,14 +58,15 @@ impl<K: Key> Turns<K> {
     /// Takes the next place in the key's queue, at once.
     pub fn enqueue(&self, key: K) -> Ticket<K> {
         let mut queues = lock(&self.queues);
-        match queues.get_mut(&key) {
-            None => {
-                queues.insert(key.clone(), VecDeque::new());
-                Ticket(Place::Ready(Turn::new(&self.queues, key)))
+        match queues.entry(key) {
+            hash_map::Entry::Vacant(vacant) => {
+                let turn = Turn::new(&self.queues, vacant.key().clone());
+                vacant.insert(VecDeque::new());
+                Ticket(Place::Ready(turn))
             }
-            Some(queue) => {
+            hash_map::Entry::Occupied(mut occupied) => {
                 let (sender, receiver) = oneshot::channel();
-                queue.push_back(sender);
+                occupied.get_mut().push_back(sender);
                 Ticket(Place::Waiting(receiver))
             }
         }

@@ -13,6 +13,7 @@ use super::moment::{Moment, reached};
 use super::options::Durability;
 use super::publish::sync_folder;
 use super::root::Root;
+use super::staging;
 use super::walk::{NoPlace, Place, Step};
 
 /// Folders that a call created; they go again with it unless they are kept.
@@ -58,16 +59,19 @@ impl Root {
         for component in path.components() {
             let name = Name::of(component);
             let child = match self.step(&folder, &name)? {
-                Step::Missing => match at::make_folder(&folder, &name) {
-                    Ok(()) => {
-                        created.0.push((Arc::clone(&folder), name.clone()));
-                        reached(Moment::FolderMade);
-                        self.step(&folder, &name)?
+                Step::Missing => {
+                    staging::check_free(&name)?;
+                    match at::make_folder(&folder, &name) {
+                        Ok(()) => {
+                            created.0.push((Arc::clone(&folder), name.clone()));
+                            reached(Moment::FolderMade);
+                            self.step(&folder, &name)?
+                        }
+                        Err(Errno::EXIST) => self.step(&folder, &name)?,
+                        Err(Errno::NOENT) => return Ok(None),
+                        Err(error) => return Err(host(error, "create a folder on the way")),
                     }
-                    Err(Errno::EXIST) => self.step(&folder, &name)?,
-                    Err(Errno::NOENT) => return Ok(None),
-                    Err(error) => return Err(host(error, "create a folder on the way")),
-                },
+                }
                 found => found,
             };
             folder = match child {

@@ -70,7 +70,8 @@ use stage::Nameless;
 /// A folder of the host; clones share it.
 ///
 /// On a multi-thread runtime its calls run in place, with [`tokio::task::block_in_place`] unless
-/// they are small and the host answers at once; that must not be called from within a `LocalSet`.
+/// they are small and the host answers at once; that must not be called from within a `LocalSet`,
+/// where the calls of tools may be.
 #[derive(Clone)]
 pub struct Local {
     inner: Arc<Inner>,
@@ -101,15 +102,16 @@ impl Local {
     /// # Errors
     /// As [`Local::open`].
     pub fn open_with(path: impl AsRef<Path>, options: LocalOptions) -> Result<Self> {
+        let root = Root::open(path.as_ref(), &options)?;
         Ok(Self {
             inner: Arc::new(Inner {
-                root: Root::open(path.as_ref(), &options)?,
+                pace: Pace::of(platform::storage_of(&*root.folder)),
+                root,
                 options,
                 turns: Turns::new(),
                 nameless: Nameless::default(),
                 swept: Swept::default(),
                 known: Arc::default(),
-                pace: Pace::default(),
             }),
         })
     }
@@ -129,7 +131,7 @@ impl Local {
     ) -> Result<T>
     where
         T: Send + 'static,
-        W: FnOnce(&Arc<Inner>, &RootPath) -> Result<T> + Send + 'static,
+        W: Fn(&Arc<Inner>, &RootPath) -> Result<T> + Send + 'static,
     {
         let withdrawal = WithdrawOnDrop(Some(context.cancellation.clone()));
         let result = self.hop(operation, target, work).await;
@@ -141,13 +143,13 @@ impl Local {
     async fn hop<T, W>(&self, operation: Operation, target: &Target, work: W) -> Result<T>
     where
         T: Send + 'static,
-        W: FnOnce(&Arc<Inner>, &RootPath) -> Result<T> + Send + 'static,
+        W: Fn(&Arc<Inner>, &RootPath) -> Result<T> + Send + 'static,
     {
         let inner = Arc::clone(&self.inner);
         let path = RootPath::from_key(target.key());
         let work = move || work(&inner, &path);
         let result = match operation {
-            // They call what takes long by itself slow.
+            // They call what takes long by itself slow, and give up a trial before it.
             Operation::Read | Operation::Write | Operation::Edit => {
                 blocking::run_small(&self.inner.pace, work).await
             }
@@ -156,7 +158,7 @@ impl Local {
         result.map_err(|error| beside(error, target).at(target.display()).during(operation))
     }
 
-    fn look<T>(
+    async fn look<T>(
         &self,
         target: &Target,
         options: &StatOptions,
@@ -166,6 +168,7 @@ impl Local {
             options.context.check()?;
             work(&self.inner.root, &RootPath::from_key(target.key()))
         })
+        .await
         .map_err(|error| error.at(target.display()).during(Operation::Stat))
     }
 
@@ -242,6 +245,14 @@ impl Inner {
         FolderLock::take(folder, context, self.options.lock_wait)
     }
 
+    /// Gives up a trial of what will wait for the disk.
+    fn check_trial(&self) -> Result<()> {
+        match self.options.durability {
+            Durability::None => Ok(()),
+            Durability::Data | Durability::Full => blocking::no_trial(),
+        }
+    }
+
     fn patience<'a>(&self, context: &'a CallContext) -> Patience<'a> {
         Patience::new(context, self.options.lock_wait)
     }
@@ -288,15 +299,16 @@ impl FileSystem for Local {
             options.context.check()?;
             self.inner.root.resolve(path, cwd, options.purpose)
         })
+        .await
         .map_err(|error| error.during(Operation::Resolve))
     }
 
     async fn stat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
-        self.look(target, &options, look::stat)
+        self.look(target, &options, look::stat).await
     }
 
     async fn lstat(&self, target: &Target, options: StatOptions) -> Result<Option<Metadata>> {
-        self.look(target, &options, look::lstat)
+        self.look(target, &options, look::lstat).await
     }
 
     async fn read(&self, target: &Target, options: ReadOptions) -> Result<ReadOutcome> {
@@ -327,7 +339,7 @@ impl FileSystem for Local {
             .await?;
         let context = options.context.clone();
         self.mutate(Operation::Write, target, &context, move |local, path| {
-            let _turn = turn;
+            let _held = &turn;
             write::write(local, path, &bytes, &options)
         })
         .await
@@ -342,7 +354,7 @@ impl FileSystem for Local {
         let turn = self.turn(Operation::Edit, target, &options.context).await?;
         let context = options.context.clone();
         self.mutate(Operation::Edit, target, &context, move |local, path| {
-            let _turn = turn;
+            let _held = &turn;
             write::edit(local, path, &*transform, &options)
         })
         .await
@@ -354,7 +366,7 @@ impl FileSystem for Local {
             .await?;
         let context = options.context.clone();
         self.mutate(Operation::Remove, target, &context, move |local, path| {
-            let _turn = turn;
+            let _held = &turn;
             remove::remove(local, path, &options)
         })
         .await
@@ -372,7 +384,7 @@ impl FileSystem for Local {
         let destination = RootPath::from_key(to.key());
         let context = options.context.clone();
         self.mutate(Operation::Rename, from, &context, move |local, path| {
-            let _turns = turns;
+            let _held = &turns;
             transfer::rename(local, path, &destination, &options)
         })
         .await
@@ -390,7 +402,7 @@ impl FileSystem for Local {
         let destination = RootPath::from_key(to.key());
         let context = options.context.clone();
         self.mutate(Operation::Copy, from, &context, move |local, path| {
-            let _turns = turns;
+            let _held = &turns;
             transfer::copy(local, path, &destination, &options)
         })
         .await
@@ -406,7 +418,7 @@ impl FileSystem for Local {
             target,
             &context,
             move |local, path| {
-                let _turn = turn;
+                let _held = &turn;
                 folder::create(local, path, &options.context)
             },
         )

@@ -2,12 +2,15 @@
 //!
 //! To hand the runtime's other tasks to another thread first costs more than a small edit does.
 //! A host that answers at once needs no such care; one that once took its time gets it, for a
-//! while. A worker is always left that does not wait for the host, so that a mount which stops
-//! answering cannot stop the runtime.
+//! while. Where the storage can stop answering, a worker is always left that does not wait for it,
+//! and where it is another machine's, nobody waits for it who did not become a task first: so a
+//! mount that stops answering stops neither the runtime nor whoever gives up on a call.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use super::platform::Storage;
 
 /// Work that takes longer than this held the runtime's thread for too long.
 const AT_ONCE: Duration = Duration::from_millis(1);
@@ -18,26 +21,35 @@ const CAREFUL_CALLS: u32 = 64;
 /// How a folder's host has answered so far.
 #[derive(Debug)]
 pub(super) struct Pace {
+    storage: Storage,
     /// How many calls still take care.
     careful: AtomicU32,
     /// How many calls run in place now.
     in_place: AtomicUsize,
 }
 
-impl Default for Pace {
+impl Pace {
     /// Nothing is known of the host yet: the first call takes care.
-    fn default() -> Self {
+    pub(super) fn of(storage: Storage) -> Self {
         Self {
+            storage,
             careful: AtomicU32::new(1),
             in_place: AtomicUsize::new(0),
         }
     }
-}
 
-impl Pace {
+    /// Returns whether the storage is this machine's own, so that a call may wait for it where its
+    /// caller began it.
+    pub(super) fn is_of_this_machine(&self) -> bool {
+        self.storage != Storage::Elsewhere
+    }
+
     /// Begins a call on a runtime with so many workers.
     pub(super) fn begin(&self, workers: usize) -> Call<'_> {
-        let (start, most) = (Instant::now(), workers.saturating_sub(1));
+        let most = match self.storage {
+            Storage::Memory => workers,
+            Storage::Disk | Storage::Elsewhere => workers.saturating_sub(1),
+        };
         let careful = self
             .careful
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -47,10 +59,19 @@ impl Pace {
         if careful.is_err() && !in_place {
             self.in_place.fetch_sub(1, Ordering::Relaxed);
         }
+        self.call(in_place)
+    }
+
+    /// Begins a call that takes care.
+    pub(super) fn begin_with_care(&self) -> Call<'_> {
+        self.call(false)
+    }
+
+    fn call(&self, in_place: bool) -> Call<'_> {
         Call {
             pace: self,
             in_place,
-            start,
+            start: Instant::now(),
             apart: APART.get(),
         }
     }
@@ -104,7 +125,7 @@ mod tests {
     use super::*;
 
     fn known() -> Pace {
-        let pace = Pace::default();
+        let pace = Pace::of(Storage::Disk);
         assert!(!pace.begin(4).in_place(), "nothing is known yet");
         pace
     }
@@ -124,6 +145,14 @@ mod tests {
         drop(calls);
         assert!(pace.begin(3).in_place());
         assert!(!pace.begin(1).in_place());
+    }
+
+    #[test]
+    fn memory_is_waited_for_by_every_worker_and_another_machine_by_no_caller() {
+        let memory = Pace::of(Storage::Memory);
+        assert!(!memory.begin(1).in_place(), "nothing is known yet");
+        assert!(memory.begin(1).in_place() && memory.is_of_this_machine());
+        assert!(!Pace::of(Storage::Elsewhere).is_of_this_machine());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use seamfs_core::{CallContext, Result, cas};
 
-use super::blocking::slow;
+use super::blocking::{no_trial, slow};
 
 /// How often a mutation tries again at once before each wait: whoever was first needs microseconds,
 /// and a race that is lost nearly always is won by many tries and not by long waits.
@@ -40,7 +40,7 @@ impl<'a> Patience<'a> {
     /// Returns when the next try is due.
     ///
     /// # Errors
-    /// `FS_BUSY` when the time is over; `FS_ABORTED`.
+    /// `FS_BUSY` when the time is over; `FS_ABORTED`; in a trial, when it would wait.
     pub(super) fn again(&mut self) -> Result<()> {
         if self.context.cancellation.is_cancelled() {
             self.context.check()?;
@@ -53,6 +53,7 @@ impl<'a> Patience<'a> {
         if !self.tries.is_multiple_of(EAGER_TRIES) {
             thread::yield_now();
         } else {
+            no_trial()?;
             slow(|| thread::sleep(self.nap.min(left)));
             self.nap = (self.nap * 2).min(LONGEST_NAP);
         }

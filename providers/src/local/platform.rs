@@ -17,10 +17,21 @@ pub(super) enum Mount {
     Device(u64),
 }
 
+/// Where what a folder holds is kept, as far as it says what to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// In this machine's memory.
+    Memory,
+    /// On a disk of this machine.
+    Disk,
+    /// On another machine, in another process, or where the kernel does not say.
+    Elsewhere,
+}
+
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::{create_nameless, hold, mount_of, name_file, some_names};
+pub(super) use elsewhere::{create_nameless, hold, mount_of, name_file, some_names, storage_of};
 #[cfg(target_os = "linux")]
-pub(super) use linux::{create_nameless, hold, mount_of, name_file, some_names};
+pub(super) use linux::{create_nameless, hold, mount_of, name_file, some_names, storage_of};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -39,6 +50,26 @@ mod linux {
         let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
         Ok(Mount::Device(device))
     }
+
+    /// Tells where a folder's entries are kept, by the magic numbers of Linux'
+    /// `include/uapi/linux/magic.h`, and those that ZFS and bcachefs have for themselves.
+    pub(in crate::local) fn storage_of(folder: impl AsFd) -> Storage {
+        match rustix::fs::fstatfs(folder).map(|stat| stat.f_type as u64 & 0xffff_ffff) {
+            Ok(TMPFS | RAMFS) => Storage::Memory,
+            Ok(EXT | XFS | BTRFS | F2FS | OVERLAY | ZFS | BCACHEFS) => Storage::Disk,
+            _ => Storage::Elsewhere,
+        }
+    }
+
+    const TMPFS: u64 = 0x0102_1994;
+    const RAMFS: u64 = 0x8584_58f6;
+    const EXT: u64 = 0xef53;
+    const XFS: u64 = 0x5846_5342;
+    const BTRFS: u64 = 0x9123_683e;
+    const F2FS: u64 = 0xf2f5_2010;
+    const OVERLAY: u64 = 0x794c_7630;
+    const ZFS: u64 = 0x2fc1_2fc1;
+    const BCACHEFS: u64 = 0xca45_1a4e;
 
     /// Holds an entry of any kind without opening it, so that its inode stays its own.
     pub(in crate::local) fn hold(folder: &Dir, name: &Name) -> rustix::io::Result<OwnedFd> {
@@ -82,6 +113,10 @@ mod elsewhere {
     pub(in crate::local) fn mount_of(entry: impl AsFd) -> rustix::io::Result<Mount> {
         let device = rustix::fs::fstat(entry)?.st_dev;
         Ok(Mount::Device(device as u64))
+    }
+
+    pub(in crate::local) fn storage_of(_: impl AsFd) -> Storage {
+        Storage::Elsewhere
     }
 
     pub(in crate::local) fn hold(folder: &Dir, name: &Name) -> rustix::io::Result<OwnedFd> {

@@ -12,7 +12,7 @@ use seamfs_core::{
     ReadOutcome, Result, RootPath, Version, cas,
 };
 
-use super::blocking::{self, Ahead, slow};
+use super::blocking::{self, Ahead, no_trial, slow};
 use super::error::{host, not_regular};
 use super::held::{Held, PIECE, fill, look};
 use super::known::Known;
@@ -72,7 +72,10 @@ fn whole(
     let read = || read_piece(&held, held.stamp.size);
     let mut first = match held.is_small() {
         true => read()?,
-        false => slow(read)?,
+        false => {
+            no_trial()?;
+            slow(read)?
+        }
     };
     for _ in 0..MOST_REREADS {
         // A writer in place was seen: what was read may be half of it.

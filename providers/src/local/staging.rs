@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 
-use seamfs_core::ContentHash;
+use seamfs_core::{ContentHash, ErrorCode, FsError, Result};
 
 use super::at::Name;
 
@@ -64,6 +64,20 @@ pub(super) fn kept(name: &Name) -> Name {
         end -= 1;
     }
     Name::of(&format!("{}.seamfs-kept-{:016x}", &shown[..end], random()))
+}
+
+/// Checks that a name is none of ours: what has one is not listed, and may be reaped.
+///
+/// # Errors
+/// `FS_INVALID_PATH`.
+pub(super) fn check_free(name: &Name) -> Result<()> {
+    match parse(name.as_bytes()) {
+        None => Ok(()),
+        Some(_) => Err(FsError::new(
+            ErrorCode::InvalidPath,
+            "names of this form are kept for files that are being written; choose another",
+        )),
+    }
 }
 
 /// Reads a name that one of the above made; none for any other.

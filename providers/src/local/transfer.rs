@@ -15,6 +15,7 @@ use super::lock::FolderLock;
 use super::publish::{Outcome, Publication, sync_folder};
 use super::remove::never_absent;
 use super::stage::Stage;
+use super::staging;
 use super::stamp::Stamp;
 use super::walk::{NoPlace, Place};
 
@@ -232,7 +233,7 @@ fn check_destination(
     let Some(stamp) = place.look()? else {
         return match expected {
             Expected::Version(_) => Err(cas::gone()),
-            Expected::Any | Expected::Absent => Ok(None),
+            Expected::Any | Expected::Absent => staging::check_free(&place.name).map(|()| None),
         };
     };
     if *expected == Expected::Absent {

@@ -7,12 +7,12 @@ use seamfs_core::cas::{self, Attempt};
 use seamfs_core::hashed::Hashed;
 use seamfs_core::text::Segment;
 use seamfs_core::{
-    ContentHash, EditOptions, EditOutcome, ErrorCode, Expected, FileKind, FsError, Result,
-    RootPath, Snapshot, Transform, Version, WriteOptions, WriteOutcome,
+    ContentHash, EditOptions, EditOutcome, Expected, FileKind, Result, RootPath, Snapshot,
+    Transform, Version, WriteOptions, WriteOutcome,
 };
 
 use super::Inner;
-use super::blocking::slow;
+use super::blocking::{no_trial, slow};
 use super::error::not_regular;
 use super::folder::Created;
 use super::held::{CHUNK, Held};
@@ -30,10 +30,12 @@ pub(super) fn write(
     bytes: &Bytes,
     options: &WriteOptions,
 ) -> Result<WriteOutcome> {
-    match bytes.len() < CHUNK {
-        true => write_here(local, path, bytes, options),
-        false => slow(|| write_here(local, path, bytes, options)),
+    local.check_trial()?;
+    if bytes.len() < CHUNK {
+        return write_here(local, path, bytes, options);
     }
+    no_trial()?;
+    slow(|| write_here(local, path, bytes, options))
 }
 
 fn write_here(
@@ -126,17 +128,8 @@ fn writable(place: &Place, expected: &Expected) -> Result<Option<Stamp>> {
         Some(_) if *expected == Expected::Absent => Err(cas::already_exists()),
         Some(stamp) => place.check_permission(&stamp).map(|()| Some(stamp)),
         None if matches!(expected, Expected::Version(_)) => Err(cas::gone()),
-        None if staging::parse(place.name.as_bytes()).is_some() => Err(reserved()),
-        None => Ok(None),
+        None => staging::check_free(&place.name).map(|()| None),
     }
-}
-
-/// Says that a name is one under which files are written before they take their own, and reaped.
-fn reserved() -> FsError {
-    FsError::new(
-        ErrorCode::InvalidPath,
-        "names of this form are kept for files that are being written; choose another",
-    )
 }
 
 /// Opens the file to be replaced, and reads it where the guard or the caller wants its bytes;
@@ -156,6 +149,9 @@ fn see(
     if !guarded && !wanted {
         return Ok(Some((old, None)));
     }
+    if !old.is_small() {
+        no_trial()?;
+    }
     let seen = old.snapshot()?;
     cas::check_guard(Some(&seen), &options.expected)?;
     Ok(Some((old, Some(seen))))
@@ -172,6 +168,7 @@ pub(super) fn edit(
     if options.expected == Expected::Absent {
         return Err(cas::edit_of_absent());
     }
+    local.check_trial()?;
     let mut patience = local.patience(context);
     loop {
         context.check()?;
@@ -192,11 +189,12 @@ fn try_edit(
     let opened = open(local, path, options)?;
     let large = matches!(&opened, Some((_, old)) if !old.is_small());
     let edit = || edit_opened(local, opened, transform, options);
-    // The runtime's other tasks go elsewhere once, and not at every step that takes long.
-    match large {
-        true => slow(edit),
-        false => edit(),
+    if !large {
+        return edit();
     }
+    // The runtime's other tasks go elsewhere once, and not at every step that takes long.
+    no_trial()?;
+    slow(edit)
 }
 
 fn edit_opened(

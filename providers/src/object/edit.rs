@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use seamfs_core::cas::{self, Attempt, Swap, Swapped};
 use seamfs_core::{
-    EditOptions, EditOutcome, Expected, Result, Snapshot, Target, Transform, Version,
+    EditOptions, EditOutcome, Expected, Result, Snapshot, Target, Transform, Version, in_place,
 };
 
 use super::conditional::{Payload, Published};
@@ -84,6 +84,7 @@ impl Slot<'_> {
         if seen.snapshot.bytes.len() as u64 > self.options.max_bytes {
             return Ok(None);
         }
+        in_place::make_way_for(seen.snapshot.bytes.len()).await;
         let attempt = cas::attempt(Some(&seen.snapshot), transform, &self.options.expected);
         let Ok(Attempt::Publish(edit)) = attempt else {
             return Ok(None);

@@ -40,6 +40,20 @@ async fn no_file_is_created_under_a_name_that_is_reaped() {
     assert!(!scratch.path(".seamfs-0123456789abcdef-draft").exists());
     let other = scratch.write(".seamfs-notes", "1", Expected::Any).await;
     other.unwrap();
+    let from = scratch.target(".seamfs-notes").await;
+    let to = scratch.target(".seamfs-0123456789abcdef-draft").await;
+    let options = TransferOptions::default;
+    let moved = scratch.local.rename(&from, &to, options()).await;
+    assert_eq!(moved.unwrap_err().code(), ErrorCode::InvalidPath);
+    let copied = scratch.local.copy(&from, &to, options()).await;
+    assert_eq!(copied.unwrap_err().code(), ErrorCode::InvalidPath);
+    let made = scratch.local.create_dir(&to, CreateDirOptions::default());
+    assert_eq!(made.await.unwrap_err().code(), ErrorCode::InvalidPath);
+    let beneath = scratch
+        .write(".seamfs-0123456789abcdef-draft/f", "1", Expected::Any)
+        .await;
+    assert_eq!(beneath.unwrap_err().code(), ErrorCode::InvalidPath);
+    assert_eq!(scratch.host_names("."), [".seamfs-notes"]);
 }
 
 #[tokio::test]
