@@ -15,8 +15,9 @@ use super::platform::Storage;
 /// Work that takes longer than this held the runtime's thread for too long.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// How many calls take care after one that was slow.
-const CAREFUL_CALLS: u32 = 64;
+/// How many calls take care after one that was slow, at the most: one at first, for a thread that
+/// only had to wait for its core looks slow too, and twice as many each time that one is slow again.
+const MOST_CAREFUL: u32 = 64;
 
 /// How a folder's host has answered so far.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(super) struct Pace {
     storage: Storage,
     /// How many calls still take care.
     careful: AtomicU32,
+    /// How many took care after the last slow call; none once a call in place was not slow.
+    cared: AtomicU32,
     /// How many calls run in place now.
     in_place: AtomicUsize,
 }
@@ -34,6 +37,7 @@ impl Pace {
         Self {
             storage,
             careful: AtomicU32::new(1),
+            cared: AtomicU32::new(0),
             in_place: AtomicUsize::new(0),
         }
     }
@@ -115,7 +119,12 @@ impl Drop for Call<'_> {
         }
         let apart = APART.get().saturating_sub(self.apart);
         if self.start.elapsed().saturating_sub(apart) > AT_ONCE {
-            self.pace.careful.store(CAREFUL_CALLS, Ordering::Relaxed);
+            let cared = self.pace.cared.load(Ordering::Relaxed);
+            let care = (2 * cared).clamp(1, MOST_CAREFUL);
+            self.pace.cared.store(care, Ordering::Relaxed);
+            self.pace.careful.store(care, Ordering::Relaxed);
+        } else if self.in_place && self.pace.cared.load(Ordering::Relaxed) > 0 {
+            self.pace.cared.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -173,12 +182,23 @@ mod tests {
     #[test]
     fn calls_take_care_for_a_while_after_a_slow_one() {
         let pace = known();
-        let mut slow = pace.begin(4);
-        slow.start = slow.start.checked_sub(2 * AT_ONCE).expect("a while ago");
-        drop(slow);
-        for _ in 0..CAREFUL_CALLS {
-            assert!(!pace.begin(4).in_place());
+        let slow = || {
+            let mut slow = pace.begin(4);
+            assert!(slow.in_place());
+            slow.start = slow.start.checked_sub(2 * AT_ONCE).expect("a while ago");
+        };
+        let careful = || (0..).find(|_| pace.begin(4).in_place());
+        // The call that finds that the host is at once again ends the count.
+        slow();
+        assert_eq!(careful(), Some(1));
+        for expected in [1, 2, 4, 8, 16, 32, 64, 64] {
+            slow();
+            for _ in 0..expected {
+                assert!(!pace.begin(4).in_place(), "{expected}");
+            }
         }
         assert!(pace.begin(4).in_place());
+        slow();
+        assert_eq!(careful(), Some(1));
     }
 }
