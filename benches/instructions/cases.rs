@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::executor::block_on;
+use object_store::memory::InMemory;
 use seamfs::core::gate::SNAPSHOT_LIMIT;
 use seamfs::core::hashed::MarkingHasher;
 use seamfs::core::replace::Replace;
 use seamfs::core::text::{Diff, Outline, Splices, Text, WindowScanner, WindowSpec, plan_replace};
 use seamfs::core::{EditOptions, Expected, FileSystem, FileSystemExt};
-use seamfs::providers::{Durability, Local, LocalOptions, Memory};
+use seamfs::providers::{Durability, Local, LocalOptions, Memory, Object};
 use seamfs::{Session, Workspace};
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ use crate::twin;
 const KIB: usize = 1 << 10;
 const MARKS: [&str; 2] = ["the needle is here", "the needle was here"];
 
-pub(crate) const NAMES: [&str; 15] = [
+pub(crate) const NAMES: [&str; 16] = [
     "decode 64 KiB",
     "plan a replacement in 64 KiB",
     "plan a replacement of two lines in 64 KiB with CRLF",
@@ -33,6 +34,7 @@ pub(crate) const NAMES: [&str; 15] = [
     "memory, read of 1 KiB by tool with policy",
     "memory, write of 64 KiB by tool with policy",
     "local, edit of 1 KiB by provider",
+    "object in memory, warm edit of 1 KiB by provider",
     "the twin, edit of 1 KiB",
     "the twin, edit of 64 KiB",
 ];
@@ -112,6 +114,9 @@ pub(crate) fn run(name: &str, times: u64) {
             let options = LocalOptions::default().durability(Durability::None);
             let local = Local::open_with(folder.path(), options).expect("a folder");
             by_provider(times, Arc::new(local));
+        }
+        "object in memory, warm edit of 1 KiB by provider" => {
+            by_provider(times, Arc::new(Object::new(Arc::new(InMemory::new()))));
         }
         "the twin, edit of 1 KiB" => by_twin(times, KIB),
         "the twin, edit of 64 KiB" => by_twin(times, 64 * KIB),

@@ -3,6 +3,7 @@
 //! `..` is resolved lexically, before any link is looked at, so that one spelling means one file
 //! on every backend, whether it has links or not.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -173,6 +174,8 @@ impl PathError {
 #[derive(Clone, Debug)]
 pub struct Namespace {
     display_root: Vec<String>,
+    /// What stands before the slash of each shown path.
+    shown: String,
     aliases: Vec<Vec<String>>,
     url: Option<UrlForm>,
     prefix_bytes: usize,
@@ -193,8 +196,10 @@ impl Namespace {
 
     /// Creates a namespace under an absolute display root such as `/home/me/project`.
     pub fn with_display_root(root: &str) -> Self {
+        let display_root = split(root);
         Self {
-            display_root: split(root),
+            shown: display_root.iter().map(|step| format!("/{step}")).collect(),
+            display_root,
             aliases: Vec::new(),
             url: None,
             prefix_bytes: 0,
@@ -231,16 +236,17 @@ impl Namespace {
 
     /// Returns the display root.
     pub fn display_root(&self) -> String {
-        format!("/{}", self.display_root.join("/"))
+        match self.shown.as_str() {
+            "" => "/".to_owned(),
+            shown => shown.to_owned(),
+        }
     }
 
     /// Returns the path to show for a path beneath the root.
     pub fn display(&self, path: &RootPath) -> String {
-        let root = self.display_root.join("/");
-        match (root.is_empty(), path.is_root()) {
-            (true, _) => format!("/{}", path.as_str()),
-            (false, true) => format!("/{root}"),
-            (false, false) => format!("/{root}/{}", path.as_str()),
+        match path.is_root() {
+            true => self.display_root(),
+            false => [self.shown.as_str(), path.as_str()].join("/"),
         }
     }
 
@@ -260,33 +266,37 @@ impl Namespace {
             Spelled::Relative(_) if !cwd.trim().is_empty() => self.parse(cwd, "")?.stack(),
             _ => Vec::new(),
         };
-        let steps = match &spelled {
+        let steps = match spelled {
             Spelled::Relative(steps) | Spelled::Rooted(steps) => steps,
         };
         self.walk(&mut stack, steps)?;
-        let path = RootPath::from_components(stack.iter().map(String::as_str))?;
+        let path = RootPath::from_components(stack.iter().map(AsRef::as_ref))?;
         check_length(path.as_str().len() + self.prefix_bytes)?;
         let folder = text.ends_with('/') && !path.is_root();
         Ok(ParsedPath { path, folder })
     }
 
-    fn walk(&self, stack: &mut Vec<String>, steps: &[String]) -> Result<(), PathError> {
+    fn walk<'a>(
+        &self,
+        stack: &mut Vec<Cow<'a, str>>,
+        steps: Vec<Cow<'a, str>>,
+    ) -> Result<(), PathError> {
         for step in steps {
-            match step.as_str() {
+            match step.as_ref() {
                 "" | "." => {}
                 ".." => {
                     stack.pop().ok_or_else(|| self.outside())?;
                 }
                 name => {
                     check_component(name)?;
-                    stack.push(name.to_owned());
+                    stack.push(step);
                 }
             }
         }
         Ok(())
     }
 
-    fn spelled(&self, text: &str) -> Result<Spelled, PathError> {
+    fn spelled<'a>(&self, text: &'a str) -> Result<Spelled<'a>, PathError> {
         if let Some((scheme, rest)) = own_or_foreign_url(text, self.url.as_ref()) {
             return self.spelled_url(scheme, rest);
         }
@@ -294,15 +304,17 @@ impl Namespace {
             return Ok(Spelled::Relative(steps(text)));
         }
         check_characters(text)?;
-        let absolute = collapse(text);
-        std::iter::once(&self.display_root)
+        let path = normal(steps(text)).ok_or_else(|| self.outside())?;
+        let root = std::iter::once(&self.display_root)
             .chain(&self.aliases)
-            .find_map(|root| absolute.as_ref().and_then(|path| beneath(path, root)))
-            .map(Spelled::Rooted)
-            .ok_or_else(|| self.outside())
+            .find(|root| is_beneath(&path, root));
+        match root {
+            Some(root) => Ok(Spelled::Rooted(below(path, root))),
+            None => Err(self.outside()),
+        }
     }
 
-    fn spelled_url(&self, scheme: &str, rest: &str) -> Result<Spelled, PathError> {
+    fn spelled_url<'a>(&self, scheme: &str, rest: &'a str) -> Result<Spelled<'a>, PathError> {
         let url = match &self.url {
             Some(url) if url.scheme.eq_ignore_ascii_case(scheme) => url,
             _ => return Err(self.outside()),
@@ -327,10 +339,11 @@ impl Namespace {
             .split('/')
             .map(decode_step)
             .collect::<Result<Vec<_>, _>>()?;
-        let path = normal(&decoded).ok_or_else(|| self.outside())?;
-        beneath(&path, &url.root)
-            .map(Spelled::Rooted)
-            .ok_or_else(|| self.outside())
+        let path = normal(decoded).ok_or_else(|| self.outside())?;
+        match is_beneath(&path, &url.root) {
+            true => Ok(Spelled::Rooted(below(path, &url.root))),
+            false => Err(self.outside()),
+        }
     }
 
     fn outside(&self) -> PathError {
@@ -339,14 +352,16 @@ impl Namespace {
 }
 
 impl ParsedPath {
-    fn stack(&self) -> Vec<String> {
-        self.path.components().map(str::to_owned).collect()
+    fn stack<'a>(&self) -> Vec<Cow<'a, str>> {
+        let owned = |step: &str| Cow::Owned(step.to_owned());
+        self.path.components().map(owned).collect()
     }
 }
 
-enum Spelled {
-    Relative(Vec<String>),
-    Rooted(Vec<String>),
+/// The steps of a path, as its text has them or as a URL decodes to.
+enum Spelled<'a> {
+    Relative(Vec<Cow<'a, str>>),
+    Rooted(Vec<Cow<'a, str>>),
 }
 
 /// Returns the scheme and the rest of text that is a URL: any `scheme://…`, or `own:/…`.
@@ -359,45 +374,47 @@ fn own_or_foreign_url<'a>(text: &'a str, own: Option<&UrlForm>) -> Option<(&'a s
     (valid && (rest.starts_with("//") || is_own && rest.starts_with('/'))).then_some((scheme, rest))
 }
 
-fn decode_step(step: &str) -> Result<String, PathError> {
+fn decode_step(step: &str) -> Result<Cow<'_, str>, PathError> {
     let decoded = percent_decode_str(step)
         .decode_utf8()
         .map_err(|_| PathError::BadUrl("does not decode to UTF-8"))?;
     if decoded.contains('/') {
         return Err(PathError::BadUrl("holds an encoded slash (%2F)"));
     }
-    Ok(decoded.into_owned())
+    Ok(decoded)
 }
 
 fn split(root: &str) -> Vec<String> {
-    collapse(root).unwrap_or_default()
+    let steps = normal(steps(root)).unwrap_or_default();
+    steps.into_iter().map(Cow::into_owned).collect()
 }
 
-fn steps(text: &str) -> Vec<String> {
-    text.split('/').map(str::to_owned).collect()
+fn steps(text: &str) -> Vec<Cow<'_, str>> {
+    text.split('/').map(Cow::Borrowed).collect()
 }
 
 /// Collapses an absolute path; none when it climbs above `/`.
-fn collapse(text: &str) -> Option<Vec<String>> {
-    normal(&steps(text))
-}
-
-fn normal(steps: &[String]) -> Option<Vec<String>> {
-    let mut stack = Vec::new();
+fn normal(steps: Vec<Cow<'_, str>>) -> Option<Vec<Cow<'_, str>>> {
+    let mut stack = Vec::with_capacity(steps.len());
     for step in steps {
-        match step.as_str() {
+        match step.as_ref() {
             "" | "." => {}
             ".." => {
                 stack.pop()?;
             }
-            name => stack.push(name.to_owned()),
+            _ => stack.push(step),
         }
     }
     Some(stack)
 }
 
-fn beneath(path: &[String], root: &[String]) -> Option<Vec<String>> {
-    path.strip_prefix(root).map(<[String]>::to_vec)
+fn is_beneath(path: &[Cow<'_, str>], root: &[String]) -> bool {
+    path.len() >= root.len() && path.iter().zip(root).all(|(step, there)| step == there)
+}
+
+fn below<'a>(mut path: Vec<Cow<'a, str>>, root: &[String]) -> Vec<Cow<'a, str>> {
+    path.drain(..root.len());
+    path
 }
 
 fn check_characters(text: &str) -> Result<(), PathError> {
