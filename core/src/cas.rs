@@ -138,10 +138,11 @@ pub async fn edit(
                 notes,
             });
         }
-        if context.is_late() {
-            return Err(place(busy()));
-        }
-        context.check().map_err(place)?;
+        // Looked at once: a deadline that passes between two looks is no other error.
+        context.check().map_err(|error| match error.code() {
+            ErrorCode::Timeout => place(busy()),
+            _ => place(error),
+        })?;
     }
 }
 
@@ -240,4 +241,193 @@ pub fn edit_of_absent() -> FsError {
         ErrorCode::InvalidArgument,
         "an edit needs a file; the guard `absent` can never hold for it",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::replace::Replace;
+    use crate::target::TargetKey;
+
+    /// A file that other writers change: what it holds at each load, the last one for good.
+    struct Contested {
+        contents: Mutex<Vec<&'static str>>,
+        swapped: Mutex<Option<Bytes>>,
+    }
+
+    impl Contested {
+        fn holding(contents: &[&'static str]) -> Self {
+            Self {
+                contents: Mutex::new(contents.iter().rev().copied().collect()),
+                swapped: Mutex::default(),
+            }
+        }
+
+        fn now(&self) -> Option<Snapshot> {
+            let contents = self.contents.lock().unwrap();
+            contents.last().map(|content| snapshot(content))
+        }
+    }
+
+    #[async_trait]
+    impl Swap for Contested {
+        async fn load(&self) -> Result<Option<Snapshot>> {
+            Ok(self.now())
+        }
+
+        async fn swap(&self, seen: &Snapshot, after: Bytes) -> Result<Swapped> {
+            let mut contents = self.contents.lock().unwrap();
+            if contents.len() > 1 {
+                contents.pop();
+                return Ok(Swapped::Lost);
+            }
+            assert_eq!(seen.bytes, contents[0], "it is swapped as it was loaded");
+            let version = Version::of(&after);
+            *self.swapped.lock().unwrap() = Some(after);
+            let notes = vec![Note::fact("swapped")];
+            Ok(Swapped::Published { version, notes })
+        }
+    }
+
+    fn snapshot(content: &str) -> Snapshot {
+        Snapshot {
+            bytes: Bytes::copy_from_slice(content.as_bytes()),
+            version: Version::of(content.as_bytes()),
+        }
+    }
+
+    fn version(content: &str) -> Expected {
+        Expected::Version(Version::of(content.as_bytes()))
+    }
+
+    async fn replace(file: &Contested, expected: &Expected) -> Result<EditOutcome> {
+        let context = CallContext::default();
+        replace_within(file, expected, &context).await
+    }
+
+    async fn replace_within(
+        file: &Contested,
+        expected: &Expected,
+        context: &CallContext,
+    ) -> Result<EditOutcome> {
+        let target = Target::new(TargetKey::new("/a"), "/a");
+        let transform = Replace::once("b", "B").unwrap();
+        edit(&target, file, &transform, expected, context).await
+    }
+
+    #[test]
+    fn a_guard_holds_for_what_it_names_alone() {
+        let (seen, any) = (snapshot("a"), Expected::Any);
+        let code = |seen: Option<&Snapshot>, expected: &Expected| {
+            check_guard(seen, expected).map_err(|error| error.code())
+        };
+        for held in [(Some(&seen), &any), (None, &any), (None, &Expected::Absent)] {
+            assert_eq!(code(held.0, held.1), Ok(()));
+        }
+        assert_eq!(code(Some(&seen), &version("a")), Ok(()));
+        let exists = Err(ErrorCode::AlreadyExists);
+        assert_eq!(code(Some(&seen), &Expected::Absent), exists);
+        assert_eq!(code(None, &version("a")), Err(ErrorCode::StaleVersion));
+        let stale = check_guard(Some(&seen), &version("b")).unwrap_err();
+        assert_eq!(stale.code(), ErrorCode::StaleVersion);
+        assert_eq!(stale.current(), Some(&seen));
+    }
+
+    #[test]
+    fn the_guard_is_checked_before_the_text_and_absence_by_its_guard() {
+        let transform = Replace::once("missing", "x").unwrap();
+        let code = |seen, expected: &Expected| {
+            let attempt = attempt(seen, &transform, expected);
+            attempt.unwrap_err().code()
+        };
+        let seen = snapshot("a\0");
+        assert_eq!(code(Some(&seen), &version("b")), ErrorCode::StaleVersion);
+        assert_eq!(code(Some(&seen), &version("a\0")), ErrorCode::NotText);
+        assert_eq!(code(None, &version("a")), ErrorCode::StaleVersion);
+        assert_eq!(code(None, &Expected::Any), ErrorCode::NotFound);
+    }
+
+    #[test]
+    fn what_changes_no_byte_is_not_published() {
+        let seen = snapshot("a\r\nb");
+        let same = Replace::once("a\nb", "a\r\nb").unwrap();
+        let attempted = attempt(Some(&seen), &same, &Expected::Any).unwrap();
+        assert!(matches!(attempted, Attempt::Unchanged(edit) if edit.replacements == 0));
+        let other = Replace::once("a", "b").unwrap();
+        let attempted = attempt(Some(&seen), &other, &Expected::Any).unwrap();
+        assert!(matches!(attempted, Attempt::Publish(edit) if edit.replacements == 1));
+    }
+
+    #[tokio::test]
+    async fn a_lost_race_is_run_again_on_fresh_bytes() {
+        let file = Contested::holding(&["ab", "ab again", "1b"]);
+        let outcome = replace(&file, &Expected::Any).await.unwrap();
+        assert_eq!(file.swapped.lock().unwrap().as_deref(), Some(&b"1B"[..]));
+        assert_eq!(outcome.before, "1b");
+        assert_eq!(outcome.version, Version::of(b"1B"));
+        assert_eq!(outcome.notes, [Note::fact("swapped")]);
+    }
+
+    #[tokio::test]
+    async fn under_a_version_a_lost_race_is_stale_unless_the_bytes_are_the_same() {
+        let file = Contested::holding(&["ab", "1b"]);
+        let error = replace(&file, &version("ab")).await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::StaleVersion);
+        assert_eq!(error.current(), Some(&snapshot("1b")));
+        assert_eq!(
+            (error.path(), error.operation()),
+            (Some("/a"), Some(Operation::Edit))
+        );
+        assert_eq!(*file.swapped.lock().unwrap(), None);
+        let file = Contested::holding(&["ab", "ab"]);
+        assert!(replace(&file, &version("ab")).await.unwrap().changed());
+    }
+
+    #[tokio::test]
+    async fn an_edit_of_absence_is_a_bad_argument_and_one_of_nothing_finds_nothing() {
+        let nothing = Contested::holding(&[]);
+        let code = |error: FsError| error.code();
+        let absent = replace(&nothing, &Expected::Absent).await.map_err(code);
+        assert_eq!(absent.unwrap_err(), ErrorCode::InvalidArgument);
+        let any = replace(&nothing, &Expected::Any).await.map_err(code);
+        assert_eq!(any.unwrap_err(), ErrorCode::NotFound);
+    }
+
+    #[tokio::test]
+    async fn races_lost_until_the_deadline_are_busy() {
+        let file = Contested::holding(&["b"; 1 << 20]);
+        let context = CallContext::default().within(Duration::from_millis(20));
+        let error = replace_within(&file, &Expected::Any, &context).await;
+        assert_eq!(error.unwrap_err().code(), ErrorCode::Busy);
+        assert_eq!(*file.swapped.lock().unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn an_edit_that_is_withdrawn_or_late_loads_nothing() {
+        let withdrawn = CallContext::default();
+        withdrawn.cancellation.cancel();
+        let file = Contested::holding(&["b"]);
+        let error = replace_within(&file, &Expected::Any, &withdrawn).await;
+        assert_eq!(error.unwrap_err().code(), ErrorCode::Aborted);
+
+        let late = CallContext::default().within(Duration::ZERO);
+        let error = replace_within(&file, &Expected::Any, &late).await;
+        assert_eq!(error.unwrap_err().code(), ErrorCode::Timeout);
+        assert_eq!(*file.swapped.lock().unwrap(), None);
+    }
+
+    #[test]
+    fn bytes_are_given_back_where_both_sides_are_text_within_the_limit() {
+        let four = Bytes::from_static(b"four");
+        let given = |before: &'static [u8], after: &[u8]| {
+            bytes_before(&Bytes::from_static(before), after, 4).is_some()
+        };
+        assert_eq!(bytes_before(&four, b"4", 4), Some(four));
+        assert!(given(b"4", b"four") && given(b"", b""));
+        assert!(!given(b"fives", b"4") && !given(b"4", b"fives"));
+        assert!(!given(b"\0", b"4") && !given(b"4", b"\0"));
+    }
 }

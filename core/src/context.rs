@@ -151,4 +151,35 @@ mod tests {
         drop(claim);
         assert!(flag.begin_publication().is_err());
     }
+
+    #[test]
+    fn a_call_stands_until_it_is_withdrawn_or_late() {
+        let code = |context: &CallContext| context.check().map_err(|error| error.code());
+        let context = CallContext::of(Actor::new("one"));
+        assert_eq!(context.actor.as_ref().map(Actor::as_str), Some("one"));
+        assert_eq!(code(&context), Ok(()));
+        let soon = context.clone().within(Duration::from_secs(3600));
+        assert_eq!((soon.is_late(), code(&soon)), (false, Ok(())));
+        assert!(soon.deadline > context.deadline && soon.actor == context.actor);
+        let late = context.clone().within(Duration::ZERO);
+        assert_eq!(
+            (late.is_late(), code(&late)),
+            (true, Err(ErrorCode::Timeout))
+        );
+        context.cancellation.cancel();
+        assert_eq!(code(&context), Err(ErrorCode::Aborted));
+    }
+
+    #[test]
+    fn a_mode_is_spelled_as_it_is_configured() {
+        for mode in [
+            SandboxMode::ReadOnly,
+            SandboxMode::WorkspaceWrite,
+            SandboxMode::FullAccess,
+        ] {
+            let spelled = serde_json::to_value(mode).unwrap();
+            assert_eq!(spelled, mode.as_str());
+            assert_eq!(spelled, mode.to_string());
+        }
+    }
 }

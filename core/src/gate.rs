@@ -453,10 +453,14 @@ pub fn explained(error: FsError, explanation: Explanation) -> FsError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::error::ErrorCode;
-    use crate::target::TargetKey;
+    use crate::replace::Replace;
+    use crate::text::Splices;
 
+    /// A rule that answers the same every time, and fails to record.
     #[derive(Debug)]
     struct Fixed(Result<Ruling>);
 
@@ -543,5 +547,163 @@ mod tests {
             own: false,
             edit: None,
         });
+    }
+
+    /// A rule that writes down what it is told, under its name.
+    #[derive(Debug)]
+    struct Told(&'static str, Arc<Mutex<Vec<String>>>);
+
+    impl Told {
+        fn note(&self, what: impl fmt::Display) {
+            self.1.lock().unwrap().push(format!("{}: {what}", self.0));
+        }
+    }
+
+    #[async_trait]
+    impl Rule for Told {
+        async fn decide(&self, _: &Intent<'_>) -> Result<Ruling> {
+            Ok(Ruling::Pass)
+        }
+
+        fn observed(&self, event: &Observed<'_>) {
+            self.note(event.target);
+        }
+
+        fn explain(&self, refusal: &Refusal<'_>) -> Option<Explanation> {
+            assert_ne!(self.0, "one", "a rule that fails to explain");
+            let writer = Some(refusal.actor.clone());
+            Some(Explanation {
+                writer,
+                ..Explanation::default()
+            })
+        }
+
+        fn forget(&self, actor: &Actor) {
+            self.note(format_args!("forget {actor}"));
+        }
+
+        fn fork(&self, from: &Actor, to: &Actor) {
+            self.note(format_args!("fork {from} {to}"));
+        }
+
+        fn evicted(&self, actor: &Actor, target: Option<&TargetKey>) {
+            self.note(format_args!("evicted {actor} {target:?}"));
+        }
+
+        fn describe(&self, facts: &mut GateFacts) {
+            facts.observation |= self.0 == "one";
+            facts.coverage |= self.0 == "two";
+        }
+    }
+
+    #[test]
+    fn every_rule_is_told_and_the_first_explanation_stands() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let rule = |name| Arc::new(Told(name, Arc::clone(&told))) as Arc<dyn Rule>;
+        let gate = Gate::new([rule("one"), rule("two")]);
+        let (a, b) = (Actor::new("a"), Actor::new("b"));
+        gate.forget(&a);
+        gate.fork(&a, &b);
+        gate.evicted(&b, None);
+        let both = |what: &str| [format!("one: {what}"), format!("two: {what}")];
+        let expected = ["forget a", "fork a b", "evicted b None"].map(both);
+        assert_eq!(*told.lock().unwrap(), expected.concat());
+        let facts = gate.facts();
+        assert!(facts.observation && facts.coverage && !facts.restricted);
+        let target = Target::new(TargetKey::new("/a"), "/a");
+        let explained = gate.explain(&Refusal {
+            actor: &a,
+            target: &target,
+            current: None,
+        });
+        assert_eq!(explained.unwrap().writer, Some(a));
+        assert!(gate.approver().is_none());
+    }
+
+    #[derive(Debug)]
+    struct Veto;
+
+    impl Inspector for Veto {
+        fn inspect(&self, _: &Text<'_>, _: &Version, _: &TextEdit) -> Result<()> {
+            Err(FsError::new(ErrorCode::NotObserved, "no"))
+        }
+    }
+
+    #[tokio::test]
+    async fn inspectors_are_asked_of_an_edit_that_changes_something() {
+        let version = Version::of(b"a\r\n");
+        let text = Text::decode(b"a\r\n").unwrap();
+        let decided = |rulings| async move { decide(&gate(rulings)).await.unwrap() };
+        let vetoed = decided(vec![Ok(Ruling::Inspect(Arc::new(Veto)))]).await;
+        let free = decided(vec![Ok(Ruling::Pass)]).await;
+        let changes: Arc<dyn Transform> = Arc::new(Replace::once("a", "b").unwrap());
+        let planned = free.inspected(Arc::clone(&changes)).plan(&text, &version);
+        assert_eq!(planned.unwrap().replacements, 1);
+        let planned = vetoed.inspected(changes).plan(&text, &version);
+        assert_eq!(planned.unwrap_err().code(), ErrorCode::NotObserved);
+        let nothing = Arc::new(Replace::once("a\n", "a\r\n").unwrap());
+        let planned = vetoed.inspected(nothing).plan(&text, &version).unwrap();
+        assert_eq!((planned.replacements, planned.notes.len()), (0, 2));
+    }
+
+    /// Checks what is had of an edit by its size: the bytes, an outline, or neither.
+    fn check_edited(len: usize, bytes: bool, outline: bool) {
+        let before = Bytes::from(vec![b'a'; len - 1]);
+        let splices = Splices::insertion(0, "bb".into(), before.len()).unwrap();
+        let edit = TextEdit {
+            splices,
+            ..TextEdit::default()
+        };
+        let target = Target::new(TargetKey::new("/a"), "/a");
+        let observed = Observed {
+            actor: &Actor::new("one"),
+            target: &target,
+            observation: Observation::Absent,
+            before: Some(&before),
+            after: None,
+            outline: None,
+            own: true,
+            edit: Some(&edit),
+        };
+        let after = edit.splices.apply(&before);
+        let (had, outlined) = (observed.edited_bytes(), observed.edited_outline(None));
+        assert_eq!(had.is_some(), bytes, "{len}");
+        assert!(had.is_none_or(|had| had == after));
+        assert_eq!(outlined.is_some(), outline, "{len}");
+        assert!(outlined.is_none_or(|outlined| outlined == Outline::of(&after)));
+    }
+
+    #[test]
+    fn bytes_after_an_edit_are_had_up_to_a_limit_and_an_outline_above_it() {
+        assert_eq!((SNAPSHOT_LIMIT, OUTLINE_LIMIT), (262_144, 67_108_864));
+        check_edited(2, true, false);
+        check_edited(SNAPSHOT_LIMIT - 1, true, false);
+        check_edited(SNAPSHOT_LIMIT, false, true);
+    }
+
+    #[test]
+    fn an_error_carries_its_explanation() {
+        let stale = FsError::new(ErrorCode::StaleVersion, "stale");
+        let change = Change {
+            diff: Some("+x".into()),
+            lines: vec![(1, 2)],
+            complete: true,
+        };
+        let error = explained(
+            stale.clone(),
+            Explanation {
+                change: Some(change),
+                writer: Some(Actor::new("two")),
+            },
+        );
+        let details = error.details();
+        assert_eq!(details.writer.as_deref(), Some("two"));
+        assert_eq!(details.diff.as_deref(), Some("+x"));
+        assert_eq!(details.changed_lines, Some(vec![(1, 2)]));
+        let bare = explained(stale, Explanation::default());
+        assert_eq!(
+            (&bare.details().diff, &bare.details().writer),
+            (&None, &None)
+        );
     }
 }

@@ -660,6 +660,72 @@ mod tests {
     }
 
     #[test]
+    fn paths_and_names_are_bounded_to_the_byte() {
+        let name = "n".repeat(MAX_COMPONENT_BYTES);
+        let long = [name.as_str(); 4].join("/");
+        let within = |text: &str, prefix| {
+            let namespace = Namespace::virtual_root().with_prefix_bytes(prefix);
+            namespace.parse(text, "").map(drop)
+        };
+        assert_eq!(long.len(), MAX_PATH_BYTES - 1);
+        assert_eq!(within(&long, 1), Ok(()));
+        assert_eq!(within(&long, 2), Err(PathError::TooLong(1025)));
+        assert_eq!(within("a", MAX_PATH_BYTES - 1), Ok(()));
+        let longer = format!("{name}n");
+        assert_eq!(within(&longer, 0), Err(PathError::ComponentTooLong(256)));
+        let parent = RootPath::from_components([name.as_str(); 3]).unwrap();
+        assert!(parent.join(&name).is_ok());
+        assert_eq!(parent.join(&longer), Err(PathError::ComponentTooLong(256)));
+        assert_eq!(
+            parent.join(&name).unwrap().join("n"),
+            Err(PathError::TooLong(1025))
+        );
+    }
+
+    #[test]
+    fn names_that_mean_another_place_are_none() {
+        for name in ["", ".", "..", "a/b", "a\\b", "a\0b"] {
+            let joined = RootPath::root().join(name);
+            assert!(matches!(joined, Err(PathError::Forbidden(_))), "{name:?}");
+            assert!(!EntryName::from_storage(name.as_bytes()).is_addressable());
+        }
+        let path = RootPath::from_components(["a", "b c"]).unwrap();
+        assert_eq!((path.name(), path.as_str()), (Some("b c"), "a/b c"));
+        assert_eq!(path.join("...").unwrap().as_str(), "a/b c/...");
+        assert_eq!(RootPath::root().name(), None);
+        assert_eq!(RootPath::root().parent(), None);
+    }
+
+    #[test]
+    fn the_display_root_is_shown_as_one_absolute_path() {
+        let (deep, plain) = (host(), Namespace::virtual_root());
+        let path = RootPath::from_components(["a", "b"]).unwrap();
+        assert_eq!(
+            (deep.display_root(), plain.display_root()),
+            ("/t/data".into(), "/".into())
+        );
+        assert_eq!(deep.display(&path), "/t/data/a/b");
+        assert_eq!(deep.display(&RootPath::root()), "/t/data");
+        assert_eq!(plain.display(&path), "/a/b");
+        assert_eq!(plain.display(&RootPath::root()), "/");
+    }
+
+    #[test]
+    fn an_error_names_the_path_as_it_was_given_escaped_and_bounded() {
+        let named = |text: &str| {
+            let error = host().parse(text, "").unwrap_err().into_error(text);
+            error.path().map(str::to_owned)
+        };
+        assert_eq!(named(" "), None);
+        assert_eq!(named("a\u{7}b").as_deref(), Some("a\\u{7}b"));
+        assert_eq!(named("../../secret/x").as_deref(), Some("x"));
+        let long = "n".repeat(300);
+        assert_eq!(named(&long).unwrap(), format!("{}…", "n".repeat(200)));
+        let most = format!("{}\\", "n".repeat(199));
+        assert_eq!(named(&most).unwrap(), format!("{}\\\\", "n".repeat(199)));
+    }
+
+    #[test]
     fn prefixes_go_by_component() {
         let path = |text: &str| {
             RootPath::from_components(text.split('/').filter(|c| !c.is_empty())).unwrap()

@@ -136,3 +136,59 @@ fn refusal(error: ReplaceError) -> FsError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(transform: &impl Transform, file: &str) -> Result<TextEdit> {
+        let text = Text::decode(file.as_bytes()).unwrap();
+        transform.plan(&text, &Version::of(file.as_bytes()))
+    }
+
+    #[test]
+    fn arguments_that_change_nothing_are_refused_before_any_file() {
+        for (old, new) in [("", "x"), ("x", "x")] {
+            for made in [Replace::once(old, new), Replace::all(old, new)] {
+                assert_eq!(made.unwrap_err().code(), ErrorCode::InvalidArgument);
+            }
+        }
+    }
+
+    #[test]
+    fn an_ambiguity_names_every_line_up_to_twenty_and_says_when_there_are_more() {
+        let message = |count: usize| {
+            let error = plan(&Replace::once("x", "y").unwrap(), &"x\n".repeat(count));
+            let error = error.unwrap_err();
+            assert_eq!(error.code(), ErrorCode::AmbiguousEdit);
+            assert_eq!(error.details().count, Some(count as u64));
+            let lines: Vec<u64> = (1..=count as u64).take(50).collect();
+            assert_eq!(error.details().lines, Some(lines));
+            error.message().to_owned()
+        };
+        assert_eq!(message(2), "the text occurs 2 times, at lines 1, 2");
+        assert!(message(20).ends_with("19, 20"));
+        assert!(message(21).ends_with("19, 20, …"));
+        assert!(message(60).ends_with("19, 20, …"));
+    }
+
+    #[test]
+    fn notes_say_what_a_confirmation_alone_would_hide() {
+        let notes = |old: &str, new: &str, file: &str| {
+            let edit = plan(&Replace::once(old, new).unwrap(), file).unwrap();
+            (edit.replacements, edit.notes.len())
+        };
+        assert_eq!(notes("a", "b", "a\r\n"), (1, 0));
+        assert_eq!(notes("a\n", "b\n", "a\r\n"), (1, 1));
+        assert_eq!(notes("a\n", "a\r\n", "a\r\n"), (0, 2));
+    }
+
+    #[test]
+    fn an_insertion_counts_as_one_and_its_rows_are_bounded() {
+        let edit = plan(&Insert::after(1, "x\ny\n"), "a\nb\n").unwrap();
+        assert_eq!((edit.replacements, edit.ranges.len()), (1, 1));
+        let error = plan(&Insert::after(4, "x"), "a\nb\n").unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidArgument);
+        assert_eq!(error.message(), "insert_line is 4; it must be from 0 to 3");
+    }
+}

@@ -255,6 +255,40 @@ mod tests {
     }
 
     #[test]
+    fn a_version_keeps_its_hash_and_its_token() {
+        let hash = ContentHash::of(b"same");
+        let both = Version::of(b"same").with_token("etag-1");
+        assert_eq!((both.hash(), both.token()), (Some(hash), Some("etag-1")));
+        let token = Version::from_token("etag-1");
+        assert_eq!((token.hash(), token.token()), (None, Some("etag-1")));
+        assert_eq!(token.with_hash(hash), both);
+        // A store without tokens has an empty one to give.
+        assert_eq!(Version::of(b"same").with_token("").token(), None);
+        let other = Version::from_token("etag-2");
+        assert!(!other.certifies(&both) && !other.certifies(&Version::of(b"same")));
+        assert!(!Version::of(b"same").certifies(&other));
+    }
+
+    #[test]
+    fn a_hash_is_that_of_the_field() {
+        // The hash of nothing, from the test vectors of BLAKE3.
+        let hex = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+        let hash = ContentHash::of(b"");
+        assert_eq!(
+            (hash.to_hex().as_str(), ContentHash::from_hex(hex)),
+            (hex, Some(hash))
+        );
+        assert_eq!(hash.as_bytes()[..2], [0xaf, 0x13]);
+        // Many bytes are hashed on all cores, which shows in nothing but the time.
+        let many = vec![7; PARALLEL];
+        let mut pieces = ContentHasher::new();
+        many.chunks(PARALLEL / 4)
+            .for_each(|piece| pieces.update(piece));
+        assert_eq!(ContentHash::of(&many), pieces.finish());
+        assert_ne!(ContentHash::of(&many), ContentHash::of(&many[1..]));
+    }
+
+    #[test]
     fn text_that_is_no_version_is_refused() {
         for text in [
             "",
