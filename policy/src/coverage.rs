@@ -243,3 +243,211 @@ pub(crate) fn bounded(ranges: &[LineRange]) -> Vec<(u64, u64)> {
     }
     pairs
 }
+
+#[cfg(test)]
+mod tests {
+    use seamfs_core::gate::{Observation, Part, Shown};
+    use seamfs_core::replace::{Insert, Replace};
+    use seamfs_core::{CallContext, Target, TargetKey, Transform};
+
+    use super::*;
+    use crate::Detail;
+
+    /// A file of which an actor was shown some lines, and parts of some.
+    struct Scene {
+        rule: Coverage,
+        actor: Actor,
+        target: Target,
+        content: String,
+    }
+
+    impl Scene {
+        fn of(content: &str, shown: &[(u64, u64)], parts: &[(u64, std::ops::Range<u64>)]) -> Self {
+            let ledger = Arc::new(Ledger::keeping(Detail::Lines));
+            let scene = Self {
+                rule: Coverage::over(Arc::clone(&ledger)),
+                actor: Actor::new("one"),
+                target: Target::new(TargetKey::new("/a"), "/a"),
+                content: content.to_owned(),
+            };
+            let bytes = Bytes::copy_from_slice(content.as_bytes());
+            let shown = Shown::Lines {
+                lines: shown.iter().map(|(start, end)| *start..=*end).collect(),
+                parts: parts
+                    .iter()
+                    .cloned()
+                    .map(|(line, bytes)| Part { line, bytes })
+                    .collect(),
+                total: seamfs_core::text::count_lines(&bytes),
+            };
+            let version = Version::of(&bytes);
+            ledger.observed(&Observed {
+                actor: &scene.actor,
+                target: &scene.target,
+                observation: Observation::Present { version, shown },
+                before: None,
+                after: Some(&bytes),
+                outline: None,
+                own: false,
+                edit: None,
+            });
+            scene
+        }
+
+        async fn decide(&self, operation: Operation) -> Result<Ruling> {
+            let context = CallContext::default();
+            let intent = Intent {
+                actor: &self.actor,
+                operation,
+                target: &self.target,
+                destination: None,
+                context: &context,
+            };
+            self.rule.decide(&intent).await
+        }
+
+        async fn change(&self, transform: impl Transform) -> Result<()> {
+            let text = Text::decode(self.content.as_bytes()).unwrap();
+            let version = Version::of(self.content.as_bytes());
+            let edit = transform.plan(&text, &version)?;
+            match self.decide(Operation::Edit).await? {
+                Ruling::Inspect(inspector) => inspector.inspect(&text, &version, &edit),
+                ruling => {
+                    assert!(matches!(ruling, Ruling::Pass));
+                    Ok(())
+                }
+            }
+        }
+
+        async fn replace(&self, old: &str, new: &str) -> Result<()> {
+            self.change(Replace::all(old, new).unwrap()).await
+        }
+    }
+
+    /// Returns the lines that a refusal names; none when there was none.
+    fn unseen(outcome: Result<impl Sized>) -> Option<Vec<(u64, u64)>> {
+        let error = outcome.err()?;
+        assert_eq!(error.code(), ErrorCode::NotObserved);
+        error.details().unseen_lines.clone()
+    }
+
+    /// Returns where the excerpt of a refusal begins, and its text.
+    fn excerpt(outcome: Result<()>) -> (u64, u64, String) {
+        let error = outcome.unwrap_err();
+        let excerpt = error.details().excerpt.clone().unwrap();
+        (excerpt.line, excerpt.start, excerpt.text)
+    }
+
+    #[tokio::test]
+    async fn an_edit_needs_the_lines_that_it_touches_and_no_other() {
+        let scene = Scene::of("a\nb\nc\nd\ne\n", &[(1, 2), (4, 4)], &[]);
+        for (old, new) in [("a", "A"), ("a\nb", ""), ("d", "x\ny")] {
+            assert_eq!(unseen(scene.replace(old, new).await), None, "{old:?}");
+        }
+        let named = |ranges: &[(u64, u64)]| Some(ranges.to_vec());
+        assert_eq!(unseen(scene.replace("c", "C").await), named(&[(3, 3)]));
+        assert_eq!(unseen(scene.replace("b\nc", "x").await), named(&[(3, 3)]));
+        assert_eq!(
+            unseen(scene.replace("\n", " ").await),
+            named(&[(3, 3), (5, 5)])
+        );
+        let insert = |row| scene.change(Insert::after(row, "new\n"));
+        assert_eq!(unseen(insert(1).await), None);
+        assert_eq!(unseen(insert(0).await), None);
+        assert_eq!(unseen(insert(2).await), named(&[(3, 3)]));
+        let message = scene.replace("c", "C").await.unwrap_err();
+        assert!(
+            message.message().ends_with("not been shown: line 3"),
+            "{message}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_shown_whole_or_not_at_all_is_left_to_other_rules() {
+        let whole = Scene::of("a\nb\n", &[(1, 2)], &[]);
+        assert_eq!(unseen(whole.replace("a", "A").await), None);
+        assert_eq!(unseen(whole.decide(Operation::Write).await), None);
+        let mut stranger = Scene::of("a\nb\n", &[(1, 1)], &[]);
+        assert!(stranger.decide(Operation::Write).await.is_err());
+        stranger.actor = Actor::new("two");
+        assert_eq!(unseen(stranger.decide(Operation::Write).await), None);
+        assert_eq!(unseen(stranger.replace("b", "B").await), None);
+    }
+
+    #[tokio::test]
+    async fn of_a_line_that_was_cut_the_part_that_was_shown_may_be_changed() {
+        let scene = Scene::of("a\nabcdefghij\r\nz\n", &[(1, 1)], &[(2, 0..6)]);
+        for old in ["cdef", "abcdef", "b"] {
+            assert_eq!(unseen(scene.replace(old, "X").await), None, "{old:?}");
+        }
+        let line = Some(vec![(2, 2)]);
+        for old in ["fg", "j", "ghij"] {
+            assert_eq!(unseen(scene.replace(old, "X").await), line, "{old:?}");
+        }
+        // An edit of several lines needs all of those after its first one.
+        assert_eq!(unseen(scene.replace("j\nz", "X").await), Some(vec![(2, 3)]));
+        assert_eq!(unseen(scene.replace("a\nab", "X").await), line);
+        let row = Insert::after(1, "new\n");
+        assert_eq!(unseen(scene.change(row).await), None);
+        let shown = (2, 0, "abcdefghij".to_owned());
+        assert_eq!(excerpt(scene.replace("fg", "X").await), shown);
+    }
+
+    #[tokio::test]
+    async fn an_excerpt_shows_what_is_to_be_changed_in_whole_characters() {
+        let line = format!("{}needle{}", "é".repeat(100), "é".repeat(100));
+        let scene = Scene::of(&format!("{line}\nb\n"), &[], &[(1, 0..2)]);
+        let (at, start, text) = excerpt(scene.replace("needle", "pin").await);
+        assert_eq!((at, start), (1, 120));
+        assert_eq!(text, format!("{}needle{}", "é".repeat(40), "é".repeat(40)));
+        // 81 bytes before and after: outwards to the characters that these bytes are part of.
+        let (_, start, text) = excerpt(scene.replace("eedl", "pin").await);
+        assert_eq!((start, text.len()), (120, 2 * 40 + 6 + 2 * 40));
+        let long = format!("b{}e", "x".repeat(2 * EXCERPT_LIMIT));
+        let scene = Scene::of(&format!("{long}\nb\n"), &[], &[(1, 0..100)]);
+        let (_, start, text) = excerpt(scene.replace(&long, "short").await);
+        assert_eq!((start, text.len()), (20, EXCERPT_LIMIT));
+    }
+
+    #[tokio::test]
+    async fn an_overwrite_needs_every_line_if_need_be_in_parts() {
+        let content = "one\ntwo\nthree\r\nfour\nfive\nsix\n";
+        let write = |shown: &[(u64, u64)], parts: &[(u64, std::ops::Range<u64>)]| {
+            let scene = Scene::of(content, shown, parts);
+            async move { scene.decide(Operation::Write).await.map(drop) }
+        };
+        let named = |ranges: &[(u64, u64)]| Some(ranges.to_vec());
+        assert_eq!(unseen(write(&[(1, 5)], &[]).await), named(&[(6, 6)]));
+        assert_eq!(unseen(write(&[(1, 5)], &[(6, 0..3)]).await), None);
+        let parts = [(3, 0..5), (5, 0..2)];
+        assert_eq!(
+            unseen(write(&[(1, 2), (4, 4), (6, 6)], &parts).await),
+            named(&[(5, 5)])
+        );
+        assert_eq!(
+            unseen(write(&[(1, 1)], &parts).await),
+            named(&[(2, 2), (4, 6)])
+        );
+        let shown = (5, 0, "five".to_owned());
+        assert_eq!(excerpt(write(&[(1, 1)], &parts).await), shown);
+        let both = [(3, 0..2), (3, 2..5), (5, 0..4)];
+        assert_eq!(unseen(write(&[(1, 2), (4, 4), (6, 6)], &both).await), None);
+    }
+
+    #[test]
+    fn a_bounded_list_of_lines_reaches_over_what_is_left() {
+        let range = |n: u64| LineRange {
+            start: 10 * n,
+            end: 10 * n + 1,
+        };
+        let ranges: Vec<_> = (1..=60).map(range).collect();
+        let pairs = bounded(&ranges);
+        assert_eq!((pairs.len(), pairs[0]), (MOST_RANGES, (10, 11)));
+        assert_eq!(pairs[MOST_RANGES - 1], (500, 601));
+        assert_eq!(bounded(&ranges[..2]), [(10, 11), (20, 21)]);
+        assert_eq!(bounded(&[]), []);
+        let message = |count: usize| refusal(&ranges[..count], "this", None).message().to_owned();
+        assert!(message(5).ends_with("lines 50-51"), "{}", message(5));
+        assert!(message(6).ends_with("lines 50-51, …"), "{}", message(6));
+    }
+}

@@ -446,4 +446,34 @@ mod tests {
         assert_eq!(some.unseen_from(2, &(6..6)), None);
         assert_eq!(some.unseen_from(2, &(8..8)), Some(8));
     }
+
+    #[test]
+    fn parts_that_touch_are_one_and_the_shortest_go_beyond_a_limit() {
+        let joined = lines(&[], &[(2, 0..3), (2, 6..9), (2, 3..6), (1, 4..5)], 3);
+        assert_eq!(joined, lines(&[], &[(1, 4..5), (2, 0..9)], 3));
+        // A line that was shown whole needs no parts.
+        assert_eq!(lines(&[(2, 2)], &[(2, 0..3)], 3), lines(&[(2, 2)], &[], 3));
+        let many = |count: u64| {
+            let parts: Vec<_> = (1..=count).map(|line| (line, 0..100 - line)).collect();
+            let Lines::Some(some) = lines(&[], &parts, 100) else {
+                panic!("some lines")
+            };
+            (some.parts.len(), some.parts.last().unwrap().line)
+        };
+        let most = MOST_PARTS as u64;
+        assert_eq!(many(most), (MOST_PARTS, most));
+        assert_eq!(many(most + 1), (MOST_PARTS, most));
+    }
+
+    #[test]
+    fn what_was_shown_is_carried_where_the_lines_are_the_same() {
+        let known = lines(&[(1, 1), (4, 5)], &[(2, 0..3)], 6);
+        let map = LineMap::between("a\nbcdef\nc\nd\ne\nf\n", "x\na\nbcdef\nc\nd\nE\nf\n");
+        assert_eq!(
+            known.carried(&map, 7),
+            lines(&[(2, 2), (5, 5)], &[(3, 0..3)], 7)
+        );
+        let all = lines(&[(2, 5), (7, 7)], &[], 7);
+        assert_eq!(Lines::All.carried(&map, 7), all);
+    }
 }

@@ -244,7 +244,7 @@ fn text_of(record: &Record) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use seamfs_core::{ErrorCode, FsError};
@@ -253,7 +253,7 @@ mod tests {
 
     /// Keeps records in memory, while it can.
     #[derive(Debug, Default)]
-    struct Shelf {
+    pub(crate) struct Shelf {
         records: Mutex<Vec<String>>,
         full: AtomicBool,
     }
@@ -266,7 +266,7 @@ mod tests {
             }
         }
 
-        fn texts(&self) -> Vec<String> {
+        pub(crate) fn texts(&self) -> Vec<String> {
             self.records.lock().unwrap().clone()
         }
     }

@@ -307,4 +307,35 @@ mod tests {
         let ruling = scene.decide(Operation::Edit).await.unwrap();
         assert_eq!(guard_version(ruling), Some(version));
     }
+
+    #[tokio::test]
+    async fn a_change_of_a_text_too_large_to_keep_is_told_by_its_lines() {
+        let scene = Scene::new();
+        let large = "a line of a large file\n".repeat(1 + SNAPSHOT_LIMIT / 23);
+        let bytes = Bytes::from(large.clone());
+        let version = Version::of(&bytes);
+        let shown = gate::Shown::All;
+        let present = gate::Observation::Present {
+            version: version.clone(),
+            shown,
+        };
+        scene.rule.observed(&Observed {
+            actor: &scene.actor,
+            target: &scene.target,
+            observation: present,
+            before: None,
+            after: None,
+            outline: Some(&Arc::new(Outline::of(&bytes))),
+            own: false,
+            edit: None,
+        });
+        for now in [format!("{large}more\n"), "small\n".to_owned()] {
+            let change = scene.refuse(&now).unwrap();
+            assert_eq!((change.diff, change.complete), (None, false));
+            assert!(!change.lines.is_empty());
+        }
+        assert_eq!(scene.refuse(&large), None);
+        let ruling = scene.decide(Operation::Edit).await.unwrap();
+        assert_eq!(guard_version(ruling), Some(version));
+    }
 }

@@ -285,6 +285,32 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_bounded_where_one_of_their_quotas_is_named() {
+        let bytes = |set: fn(&mut Quotas)| {
+            let mut quotas = Quotas::default();
+            set(&mut quotas);
+            (quotas.is_unbounded(), quotas.bounds_bytes())
+        };
+        assert_eq!(bytes(|_| {}), (true, false));
+        let mutations = bytes(|quotas| quotas.session_mutations = Some(1));
+        assert_eq!(mutations, (false, false));
+        assert_eq!(bytes(|quotas| quotas.file_bytes = Some(1)), (false, true));
+        assert_eq!(
+            bytes(|quotas| quotas.session_bytes = Some(1)),
+            (false, true)
+        );
+        assert_eq!(
+            bytes(|quotas| quotas.workspace_bytes = Some(1)),
+            (false, true)
+        );
+        let file = Quotas {
+            file_bytes: Some(10),
+            ..Quotas::default()
+        };
+        assert!(file.check_file(10).is_ok() && file.check_file(11).is_err());
+    }
+
+    #[test]
     fn a_message_counts_one_in_the_singular() {
         let quotas = Quotas {
             session_bytes: Some(1),

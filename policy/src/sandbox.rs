@@ -172,3 +172,58 @@ impl FileSystem for Sandboxed {
         self.inner.create_dir(target, options).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_allows_what_it_says_and_a_grant_only_widens_it() {
+        use SandboxMode::{FullAccess, ReadOnly, WorkspaceWrite};
+        let allowed = |mode, grant| {
+            let context = CallContext {
+                grant,
+                ..CallContext::default()
+            };
+            let outcome = check(mode, &context, Operation::Write);
+            outcome.map_err(|error| (error.code(), error.operation()))
+        };
+        let denied = Err((ErrorCode::SandboxDenied, Some(Operation::Write)));
+        assert_eq!(allowed(ReadOnly, None), denied);
+        assert_eq!(allowed(ReadOnly, Some(ReadOnly)), denied);
+        assert_eq!(allowed(ReadOnly, Some(WorkspaceWrite)), Ok(()));
+        for mode in [WorkspaceWrite, FullAccess] {
+            assert_eq!(allowed(mode, None), Ok(()));
+            assert_eq!(allowed(mode, Some(ReadOnly)), Ok(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_rule_vetoes_and_tells_the_mode_that_confines() {
+        let target = Target::new(seamfs_core::TargetKey::new("/a"), "/a");
+        let (actor, context) = (Actor::new("one"), CallContext::default());
+        let intent = Intent {
+            actor: &actor,
+            operation: Operation::Remove,
+            target: &target,
+            destination: None,
+            context: &context,
+        };
+        for (mode, confined) in [
+            (SandboxMode::ReadOnly, true),
+            (SandboxMode::WorkspaceWrite, true),
+            (SandboxMode::FullAccess, false),
+        ] {
+            let (rule, mut facts) = (Sandbox::new(mode), GateFacts::default());
+            rule.describe(&mut facts);
+            assert_eq!(facts.confined, confined.then_some(mode));
+            let ruling = rule.decide(&intent).await.map_err(|error| error.code());
+            match mode {
+                SandboxMode::ReadOnly => {
+                    assert_eq!(ruling.unwrap_err(), ErrorCode::SandboxDenied);
+                }
+                _ => assert!(matches!(ruling, Ok(Ruling::Pass))),
+            }
+        }
+    }
+}

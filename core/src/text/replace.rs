@@ -358,6 +358,8 @@ mod tests {
         assert_eq!(one("a\r\nb", "b", "x\ny"), "a\r\nx\r\ny");
         assert_eq!(one("b\r", "b", "x\ny"), "x\ny\r");
         assert_eq!(one("b", "b", "x\ny"), "x\ny");
+        let marked = one("\u{feff}a\r\nb\nc\n", "a", "x\ny");
+        assert_eq!(marked, "\u{feff}x\r\ny\r\nb\nc\n");
     }
 
     #[test]
@@ -368,12 +370,17 @@ mod tests {
         );
         assert_eq!(one("line1\nline2\n", "line2", "x\r\ny"), "line1\nx\r\ny\n");
         assert_eq!(one("a\r\nb\r\n", "a\nb", "a\r\nc"), "a\r\nc\r\n");
+        assert_eq!(one("a\r\nb\nc\n", "b", "x\r\ny"), "a\r\nx\r\ny\nc\n");
+        assert_eq!(one("a\r\nb\nc\n", "b\n", "x\r\ny\n"), "a\r\nx\r\ny\nc\n");
     }
 
     #[test]
     fn e5_a_doubled_return_that_read_half_shows_survives() {
         assert_eq!(one("a\r\r\nz", "a\r\nz", "b\r\nz"), "b\r\r\nz");
         assert_eq!(one("a\r\r\nz", "a\r\nz", "a\r\ny"), "a\r\r\ny");
+        // Within what changes too, where the new text has the ending that the old one had.
+        assert_eq!(one("a\r\r\nz", "a\r\nz", "b\r\ny"), "b\r\r\ny");
+        assert_eq!(one("a\nz\r\n", "a\nz", "b\r\ny"), "b\r\ny\r\n");
     }
 
     #[test]
@@ -399,6 +406,17 @@ mod tests {
             replaced("a\r\nb", "a\nb", "a\r\nb", false),
             Ok(("a\r\nb".into(), 0))
         );
+    }
+
+    #[test]
+    fn what_both_texts_share_ends_between_characters() {
+        // These share their first byte, and those their last.
+        assert_eq!(one("é\r\n", "é", "è\nx"), "è\r\nx\r\n");
+        assert_eq!(one("é\r\n", "é", "x\nũ"), "x\r\nũ\r\n");
+        assert_eq!(one("é é\r\n", "é é", "è\nũ"), "è\r\nũ\r\n");
+        // A line feed is shared with no half of a CRLF.
+        assert_eq!(one("a\r\nb", "a\r\n", "x\n"), "x\r\nb");
+        assert_eq!(one("a\r\nb", "\r\nb", "\nx\nb"), "a\r\nx\r\nb");
     }
 
     #[test]
