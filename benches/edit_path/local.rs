@@ -1,6 +1,5 @@
 //! The rows of a local folder.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +10,9 @@ use seamfs::{Session, Workspace};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::harness::{Harness, Work, each};
+use crate::harness::{Harness, Work};
 use crate::rows::{edits_by_provider, edits_by_tool};
-use crate::scene::{Turn, call, calls, marks, text, text_of_many_marks, timed};
+use crate::scene::{Turn, alongside, call, calls, marks, text, text_of_many_marks, timed};
 use crate::twin::{self, Sync};
 
 /// Three files of one size: the subject's, and in a folder beside it the twin's and the bare twin's.
@@ -81,6 +80,21 @@ impl<'a> LocalScene<'a> {
         Box::new(move |times| calls(self.runtime, &self.session, tool, times, arguments.clone()))
     }
 
+    /// A twin that turns the mark of its file.
+    fn alongside(
+        &self,
+        turn: Turn,
+        file: &Path,
+        once: impl Fn(&Path, (&'static str, &'static str)) + Send + std::marker::Sync + 'static,
+    ) -> Work<'_> {
+        let file = file.to_owned();
+        alongside(
+            self.runtime,
+            move || turn.next(),
+            move |marks| once(&file, marks),
+        )
+    }
+
     pub(crate) fn edits(&self, harness: &mut Harness, label: &str, durability: &str) {
         let (twin, bare) = (self.twin(), self.bare());
         let sync = self.sync;
@@ -97,13 +111,11 @@ impl<'a> LocalScene<'a> {
                     "tool" => edits_by_tool(self.runtime, &self.session, &ours, times),
                     _ => edits_by_provider(self.runtime, (&self.fs, &self.target), &ours, times),
                 }),
-                each(|| {
-                    let (old, new) = theirs.next();
-                    twin::edit(&twin, old.as_bytes(), new.as_bytes(), sync);
+                self.alongside(theirs, &twin, move |twin, (old, new)| {
+                    twin::edit(twin, old.as_bytes(), new.as_bytes(), sync);
                 }),
-                Some(each(|| {
-                    let (old, new) = bares.next();
-                    twin::bare_edit(&bare, old.as_bytes(), new.as_bytes(), sync);
+                Some(self.alongside(bares, &bare, move |bare, (old, new)| {
+                    twin::bare_edit(bare, old.as_bytes(), new.as_bytes(), sync);
                 })),
             );
         }
@@ -137,31 +149,33 @@ impl<'a> LocalScene<'a> {
                 json!({"file_path": path}),
             );
         }
-        let ours = Arc::new(ours);
-        let at = Arc::new(AtomicUsize::new(0));
         // Every file is in the same state when a round begins.
-        let turned = move |number: usize| marks(number / files);
-        let turns = || Cell::new(0);
-        let (their_turn, bare_turn) = (turns(), turns());
-        let next = |turn: &Cell<usize>| turn.replace(turn.get() + 1);
+        let in_turn = |paths: Vec<String>| {
+            let (paths, at) = (Arc::new(paths), Arc::new(AtomicUsize::new(0)));
+            move || {
+                let number = at.fetch_add(1, Ordering::Relaxed);
+                (paths[number % files].clone(), marks(number / files))
+            }
+        };
+        let (ours, theirs, bares) = (in_turn(ours), in_turn(theirs), in_turn(bares));
+        let (folder, sync) = (self.folder.to_owned(), self.sync);
+        let bare_folder = folder.clone();
         harness.row(
             &name,
             self.calls("edit", move || {
-                let number = at.fetch_add(1, Ordering::Relaxed);
-                let (old, new) = turned(number);
-                json!({"file_path": ours[number % files], "old_string": old, "new_string": new})
+                let (path, (old, new)) = ours();
+                json!({"file_path": path, "old_string": old, "new_string": new})
             }),
-            each(|| {
-                let number = next(&their_turn);
-                let (old, new) = turned(number);
-                let path = self.folder.join(&theirs[number % files]);
-                twin::edit(&path, old.as_bytes(), new.as_bytes(), self.sync);
+            alongside(self.runtime, theirs, move |(path, (old, new))| {
+                twin::edit(&folder.join(path), old.as_bytes(), new.as_bytes(), sync);
             }),
-            Some(each(|| {
-                let number = next(&bare_turn);
-                let (old, new) = turned(number);
-                let path = self.folder.join(&bares[number % files]);
-                twin::bare_edit(&path, old.as_bytes(), new.as_bytes(), self.sync);
+            Some(alongside(self.runtime, bares, move |(path, (old, new))| {
+                twin::bare_edit(
+                    &bare_folder.join(path),
+                    old.as_bytes(),
+                    new.as_bytes(),
+                    sync,
+                );
             })),
         );
         for folder in folders {
@@ -179,13 +193,17 @@ impl<'a> LocalScene<'a> {
     }
 
     fn misses(&self, harness: &mut Harness, label: &str) {
+        let name = format!("local none, miss by tool, {label}");
+        if !harness.wants(&name) {
+            return;
+        }
         self.reset(&text(self.size));
         let twin = self.twin();
         let absent = "a text that is nowhere in this file";
         let arguments =
             json!({"file_path": "subject.txt", "old_string": absent, "new_string": "x"});
         harness.row(
-            &format!("local none, miss by tool, {label}"),
+            &name,
             Box::new(|times| {
                 let (session, arguments) = (self.session.clone(), arguments.clone());
                 let ready = move || arguments.clone();
@@ -194,20 +212,25 @@ impl<'a> LocalScene<'a> {
                     async move { assert!(call.await.is_error()) }
                 })
             }),
-            each(|| twin::miss(&twin, absent.as_bytes())),
+            alongside(
+                self.runtime,
+                || (),
+                move |()| twin::miss(&twin, absent.as_bytes()),
+            ),
             None,
         );
     }
 
     fn many(&self, harness: &mut Harness, label: &str) {
-        if self.size < 64 << 10 {
+        let name = format!("local none, replace_all of 1,000, {label}");
+        if self.size < 64 << 10 || !harness.wants(&name) {
             return;
         }
         self.reset(&text_of_many_marks(self.size));
         let twin = self.twin();
         let (ours, theirs) = (Turn::default(), Turn::default());
         harness.row(
-            &format!("local none, replace_all of 1,000, {label}"),
+            &name,
             self.calls("edit", move || {
                 let (old, new) = ours.next();
                 json!({
@@ -215,56 +238,72 @@ impl<'a> LocalScene<'a> {
                     "replace_all": true,
                 })
             }),
-            each(|| {
-                let (old, new) = theirs.next();
-                twin::edit(&twin, old.as_bytes(), new.as_bytes(), Sync::None);
+            self.alongside(theirs, &twin, |twin, (old, new)| {
+                twin::edit(twin, old.as_bytes(), new.as_bytes(), Sync::None);
             }),
             None,
         );
     }
 
     fn editor(&self, harness: &mut Harness, label: &str) {
+        let names = ["str_replace", "insert", "view of 40 lines"]
+            .map(|name| format!("local none, {name}, {label}"));
+        if !names.iter().any(|name| harness.wants(name)) {
+            return;
+        }
+        let [str_replace, insert, view] = names;
         self.reset(&text(self.size));
         let twin = self.twin();
         let path = self.target.display().to_owned();
         let (ours, theirs) = (Turn::default(), Turn::default());
         let at = path.clone();
         harness.row(
-            &format!("local none, str_replace, {label}"),
+            &str_replace,
             self.calls("str_replace_editor", move || {
                 let (old, new) = ours.next();
                 json!({"command": "str_replace", "path": at, "old_str": old, "new_str": new})
             }),
-            each(|| {
-                let (old, new) = theirs.next();
-                twin::edit(&twin, old.as_bytes(), new.as_bytes(), Sync::None);
+            self.alongside(theirs, &twin, |twin, (old, new)| {
+                twin::edit(twin, old.as_bytes(), new.as_bytes(), Sync::None);
             }),
             None,
         );
         let (at, middle) = (path.clone(), self.size / 64 / 2);
+        let twin = self.twin();
         harness.row(
-            &format!("local none, insert, {label}"),
+            &insert,
             self.calls("str_replace_editor", move || {
                 json!({"command": "insert", "path": at, "insert_line": middle, "new_str": "one\n"})
             }),
-            each(|| twin::insert(&twin, middle, b"one\n")),
+            alongside(self.runtime, || (), move |()| twin::insert(&twin, middle, b"one\n")),
             None,
         );
         let range = [middle, (middle + 40).min(self.size / 64)];
         harness.row(
-            &format!("local none, view of 40 lines, {label}"),
+            &view,
             self.calls(
                 "str_replace_editor",
                 move || json!({"command": "view", "path": path, "view_range": range}),
             ),
-            each(|| {
-                std::hint::black_box(twin::read(&twin));
-            }),
+            self.reading(),
             None,
         );
     }
 
+    /// A twin that reads its file.
+    fn reading(&self) -> Work<'_> {
+        let twin = self.twin();
+        let read = move |()| {
+            std::hint::black_box(twin::read(&twin));
+        };
+        alongside(self.runtime, || (), read)
+    }
+
     fn writes(&self, harness: &mut Harness, label: &str) {
+        let name = format!("local none, write, {label}");
+        if !harness.wants(&name) {
+            return;
+        }
         self.reset(&text(self.size));
         let twin = self.twin();
         let contents = [text(self.size), {
@@ -277,17 +316,16 @@ impl<'a> LocalScene<'a> {
                 .clone()
                 .map(|bytes| String::from_utf8(bytes).expect("text")),
         );
-        let (ours, theirs) = (Arc::new(AtomicUsize::new(0)), Cell::new(0));
+        let (ours, theirs) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+        // A caller hands its content over: the twin is given a copy of its own too.
+        let content = move || contents[1 - theirs.fetch_xor(1, Ordering::Relaxed)].clone();
         harness.row(
-            &format!("local none, write, {label}"),
+            &name,
             self.calls("write", move || {
                 let content = &strings[1 - ours.fetch_xor(1, Ordering::Relaxed)];
                 json!({"file_path": "subject.txt", "content": content})
             }),
-            each(|| {
-                theirs.set(1 - theirs.get());
-                // A caller hands its content over: the twin is given a copy of its own too.
-                let content = contents[theirs.get()].clone();
+            alongside(self.runtime, content, move |content| {
                 twin::write(&twin, &content, Sync::None);
             }),
             None,
@@ -305,24 +343,26 @@ impl<'a> LocalScene<'a> {
         let created = tempfile::tempdir_in(self.folder).expect("a folder");
         let within = created.path().file_name().expect("a name");
         let within = within.to_str().expect("a plain name").to_owned();
-        let (ours, theirs) = (Arc::new(AtomicUsize::new(0)), Cell::new(0));
+        let (ours, theirs) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+        let beside = created.path().to_owned();
         harness.row(
             &name,
             self.calls("write", move || {
                 let number = ours.fetch_add(1, Ordering::Relaxed);
                 json!({"file_path": format!("{within}/ours-{number}"), "content": string})
             }),
-            each(|| {
-                theirs.set(theirs.get() + 1);
-                let path = created.path().join(format!("theirs-{}", theirs.get()));
-                twin::create(&path, &content.clone());
-            }),
+            alongside(
+                self.runtime,
+                move || (theirs.fetch_add(1, Ordering::Relaxed), content.clone()),
+                move |(number, content)| {
+                    twin::create(&beside.join(format!("theirs-{number}")), &content);
+                },
+            ),
             None,
         );
     }
 
     fn reads(&self, harness: &mut Harness, label: &str) {
-        let twin = self.twin();
         let lines = self.size / 64;
         let whole = ("whole file of 2,000 lines", 1);
         let late = ("late window", lines.saturating_sub(100).max(1));
@@ -361,9 +401,7 @@ impl<'a> LocalScene<'a> {
                         move || json!({"file_path": "subject.txt", "offset": offset}),
                     ),
                 },
-                each(|| {
-                    std::hint::black_box(twin::read(&twin));
-                }),
+                self.reading(),
                 None,
             );
         }

@@ -6,8 +6,9 @@
 #[path = "../../tests/servers/mod.rs"]
 mod servers;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
@@ -16,9 +17,9 @@ use seamfs::providers::Object;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::harness::{Harness, each};
+use crate::harness::Harness;
 use crate::rows::edits_by_tool;
-use crate::scene::{Turn, call, text};
+use crate::scene::{Turn, call, text, timed};
 use crate::twin;
 
 /// Measures an edit of an object whose content is cached, on both stores.
@@ -63,26 +64,37 @@ fn warm_edits(
     // The second edit finds the content of the first one in the cache.
     let (ours, theirs) = (Turn::default(), Turn::default());
     edits_by_tool(runtime, &session, &ours, 2);
-    let key = Path::from("twin.txt");
-    let (mut slot, mut e_tag) = (text(size), put("twin.txt"));
+    let held = Arc::new(Mutex::new((Bytes::from(text(size)), put("twin.txt"))));
     harness.row(
         name,
         Box::new(|times| edits_by_tool(runtime, &session, &ours, times)),
-        each(|| {
-            let (old, new) = theirs.next();
-            let after = twin::spliced(&slot, old.as_bytes(), new.as_bytes());
-            let version = UpdateVersion {
-                e_tag: e_tag.take(),
-                version: None,
-            };
-            let put = store.put_opts(
-                &key,
-                after.clone().into(),
-                PutOptions::from(PutMode::Update(version)),
-            );
-            e_tag = runtime.block_on(put).expect("nobody else writes").e_tag;
-            slot = after;
+        Box::new(|times| {
+            let (store, held, theirs) = (Arc::clone(&store), Arc::clone(&held), theirs.clone());
+            timed(
+                runtime,
+                times,
+                move || theirs.next(),
+                move |marks| put_spliced(Arc::clone(&store), Arc::clone(&held), marks),
+            )
         }),
         None,
     );
+}
+
+/// What the twin knows of its object: the content, and the tag of the last put.
+type Held = Arc<Mutex<(Bytes, Option<String>)>>;
+
+/// The twin of a warm edit: find all, splice, hash, and put under the tag.
+async fn put_spliced(store: Arc<dyn ObjectStore>, held: Held, (old, new): (&str, &str)) {
+    let (slot, e_tag) = std::mem::take(&mut *held.lock().expect("one at a time"));
+    let after = Bytes::from(twin::spliced(&slot, old.as_bytes(), new.as_bytes()));
+    let version = UpdateVersion {
+        e_tag,
+        version: None,
+    };
+    let options = PutOptions::from(PutMode::Update(version));
+    let key = Path::from("twin.txt");
+    let put = store.put_opts(&key, after.clone().into(), options);
+    let e_tag = put.await.expect("nobody else writes").e_tag;
+    *held.lock().expect("one at a time") = (after, e_tag);
 }

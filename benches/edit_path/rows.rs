@@ -1,7 +1,7 @@
 //! The rows of the table: what is measured, on which provider, at which size.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,9 +12,9 @@ use seamfs::{Session, Workspace};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::harness::{Harness, each};
+use crate::harness::Harness;
 use crate::local::LocalScene;
-use crate::scene::{SIZES, Turn, call, calls, text, timed};
+use crate::scene::{SIZES, Turn, alongside, call, calls, text, timed};
 use crate::twin::{self, Sync};
 use crate::{footprint, object, observed, scaling, stdio};
 
@@ -94,24 +94,32 @@ fn memory(harness: &mut Harness, runtime: &Runtime, label: &str, size: usize) {
         .block_on(fs.target("subject.txt"))
         .expect("a target");
     for way in ["tool", "provider"] {
+        let name = format!("memory, edit by {way}, {label}");
+        if !harness.wants(&name) {
+            continue;
+        }
         let bytes = Bytes::from(text(size));
         runtime
             .block_on(fs.write_all(&target, bytes, Expected::Any))
             .expect("a write");
         let read = json!({"file_path": "subject.txt"});
         call(runtime, &session, "read", read);
-        let mut slot = text(size);
+        let slot = Mutex::new(text(size));
         let (ours, theirs) = (Turn::default(), Turn::default());
         harness.row(
-            &format!("memory, edit by {way}, {label}"),
+            &name,
             Box::new(|times| match way {
                 "tool" => edits_by_tool(runtime, &session, &ours, times),
                 _ => edits_by_provider(runtime, (&fs, &target), &ours, times),
             }),
-            each(|| {
-                let (old, new) = theirs.next();
-                twin::edit_in_memory(&mut slot, old.as_bytes(), new.as_bytes());
-            }),
+            alongside(
+                runtime,
+                move || theirs.next(),
+                move |(old, new)| {
+                    let mut slot = slot.lock().expect("one at a time");
+                    twin::edit_in_memory(&mut slot, old.as_bytes(), new.as_bytes());
+                },
+            ),
             None,
         );
     }

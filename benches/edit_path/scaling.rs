@@ -11,8 +11,8 @@ use seamfs::{FileSystem, Session, Target, Workspace};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::harness::{Harness, each};
-use crate::scene::{Turn, call, text, timed};
+use crate::harness::Harness;
+use crate::scene::{Turn, alongside, call, text, timed};
 
 /// Measures every figure that is wanted.
 pub(crate) fn run(harness: &mut Harness, runtime: &Runtime, folder: &Path) {
@@ -186,18 +186,22 @@ fn listings(harness: &mut Harness, runtime: &Runtime, folder: &Path, fs: &Arc<dy
                     async move { assert_eq!(names(&*fs, &target).await, count) }
                 })
             }),
-            each(|| {
-                let mut names: Vec<_> = std::fs::read_dir(&within)
-                    .expect("the folder")
-                    .map(|entry| {
-                        let entry = entry.expect("a name");
-                        let metadata = entry.metadata().expect("it is there");
-                        (entry.file_name(), metadata.len())
-                    })
-                    .collect();
-                names.sort_unstable();
-                assert_eq!(names.len(), count);
-            }),
+            alongside(
+                runtime,
+                || (),
+                move |()| {
+                    let mut names: Vec<_> = std::fs::read_dir(&within)
+                        .expect("the folder")
+                        .map(|entry| {
+                            let entry = entry.expect("a name");
+                            let metadata = entry.metadata().expect("it is there");
+                            (entry.file_name(), metadata.len())
+                        })
+                        .collect();
+                    names.sort_unstable();
+                    assert_eq!(names.len(), count);
+                },
+            ),
             None,
         );
     }

@@ -8,6 +8,8 @@ use seamfs::Session;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::harness::Work;
+
 pub(crate) const SIZES: [(&str, usize); 5] = [
     ("1 KiB", 1 << 10),
     ("64 KiB", 64 << 10),
@@ -85,6 +87,28 @@ pub(crate) fn timed<P: Send, F: Future<Output = ()> + Send>(
     runtime
         .block_on(async { tokio::spawn(timed).await })
         .expect("all of it succeeds")
+}
+
+/// Makes a side of a row of what a twin does, where the subject does it: in a task, which yields and
+/// makes ready what the next time takes before it is timed, so that both meet the same caches.
+pub(crate) fn alongside<'a, P: Send>(
+    runtime: &'a Runtime,
+    ready: impl Fn() -> P + Send + Sync + 'static,
+    once: impl Fn(P) + Send + Sync + 'static,
+) -> Work<'a> {
+    let (ready, once) = (Arc::new(ready), Arc::new(once));
+    Box::new(move |times| {
+        let (ready, once) = (Arc::clone(&ready), Arc::clone(&once));
+        timed(
+            runtime,
+            times,
+            move || ready(),
+            move |prepared| {
+                once(prepared);
+                std::future::ready(())
+            },
+        )
+    })
 }
 
 /// Calls a tool so many times, and says how long that took.
