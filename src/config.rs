@@ -128,16 +128,9 @@ impl Config {
     /// `FS_INVALID_ARGUMENT` naming the line of text that is no TOML, the key that does not
     /// exist with the nearest one that does, or the value that does not fit.
     pub fn parse(text: &str) -> Result<Self> {
-        let table = text.parse::<toml::Table>().map_err(|error| {
-            // The text around the fault is not shown: it may be a secret.
-            let at = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = text.as_bytes()[..at]
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count()
-                + 1;
-            invalid(format!("line {line}: {}", error.message()))
-        })?;
+        let table = text
+            .parse::<toml::Table>()
+            .map_err(|error| no_toml(text, &error))?;
         let mut top = Section::top(table);
         let config = Self {
             file: None,
@@ -325,6 +318,31 @@ fn screen(top: &mut Section) -> Result<Screen> {
     }
     section.finish()?;
     Ok(screen)
+}
+
+/// Says where text is no TOML. Of the line only the key is shown: a value may be a secret.
+fn no_toml(text: &str, error: &toml::de::Error) -> FsError {
+    let at = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = text.as_bytes()[..at]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count();
+    let row = text.lines().nth(line).unwrap_or_default();
+    let is_plain = |key: &&str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        !key.is_empty() && key.chars().all(plain)
+    };
+    let key = row
+        .split_once('=')
+        .map(|(key, _)| key.trim())
+        .filter(is_plain);
+    let key = key.map_or_else(String::new, |key| format!(", `{key}`"));
+    let fault = match error.message() {
+        // The largest that TOML asks for is 64 bits with a sign.
+        fault if fault.starts_with("invalid type: integer") => "the number is too large",
+        fault => fault,
+    };
+    invalid(format!("line {}{key}: {fault}", line + 1))
 }
 
 fn invalid(message: impl Into<String>) -> FsError {

@@ -49,6 +49,6 @@ pub enum Verdict {
 /// Somebody who may widen one call: a person at a terminal, a host's own code.
 #[async_trait]
 pub trait Approver: Debug + Send + Sync + 'static {
-    /// Decides on one call.
+    /// Decides on one call; never on the thread that begins it while it is begun.
     async fn decide(&self, escalation: &Escalation<'_>) -> Verdict;
 }

@@ -25,6 +25,9 @@ pub type Listing = BoxStream<'static, Result<Entry>>;
 /// A file system: storage that mints versions, guards every mutation with them, and serialises
 /// its writers.
 ///
+/// The first poll of a tool's call is made where the call begins; a method that would block that
+/// thread, or work on it for long, awaits [`crate::in_place::step_aside`] before it does.
+///
 /// Every method is required, so that a layer which forgets one does not compile. Callers use
 /// [`crate::FileSystemExt`] for conveniences. `Debug` and `Display` name the file system without
 /// credentials and without host paths above the display root.

@@ -28,10 +28,12 @@ impl ContentHash {
     /// Returns the 64 lower-case hexadecimal digits.
     pub fn to_hex(self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let halves = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let mut hex = String::with_capacity(2 * self.0.len());
-        hex.extend(halves.map(|half| char::from(DIGITS[usize::from(half)])));
-        hex
+        let mut hex = vec![0; 2 * self.0.len()];
+        for (digits, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            digits[0] = DIGITS[usize::from(byte >> 4)];
+            digits[1] = DIGITS[usize::from(byte & 15)];
+        }
+        String::from_utf8(hex).expect("digits are ASCII")
     }
 
     /// Returns the raw 32 bytes.

@@ -42,6 +42,29 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
+fn text_that_is_no_toml_is_told_by_line_and_key_and_never_by_value() {
+    let huge = "x = 1\n[quotas]\nfile-bytes = 99999999999999999999\n";
+    assert_eq!(
+        refused(huge),
+        "line 3, `file-bytes`: the number is too large"
+    );
+    let twice = refused("workspace = \"memory:\"\nworkspace = \"secret\"\n");
+    assert_eq!(twice, "line 2, `workspace`: duplicate key");
+    for text in [
+        "\"sec ret\" = [",
+        "secret",
+        "= secret",
+        "a = 1\nsec ret = 5",
+    ] {
+        let message = refused(text);
+        assert!(
+            message.starts_with("line ") && !message.contains("ret"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn every_key_is_read() {
     let config = Config::parse(FULL).unwrap();
     assert_eq!(config.workspace.as_deref(), Some("project"));

@@ -1,17 +1,18 @@
 //! Calls in place: what is over when a call was begun, and what is a task by then.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::join_all;
+use seamfs::core::escalation::{Approver, Escalation, Verdict};
 use seamfs::core::gate::GateFacts;
 use seamfs::providers::Memory;
 use seamfs::providers::local::{Durability, Local, LocalOptions};
 use seamfs::tools::{Annotations, Scope, Tool, ToolError, ToolOutput, ToolSpec, Toolbox};
-use seamfs::{CallContext, ErrorCode, FileSystem, Session, Workspace};
+use seamfs::{CallContext, ErrorCode, FileSystem, SandboxMode, Session, Workspace};
 use serde_json::{Value, json};
 use tokio::task::LocalSet;
 
@@ -130,6 +131,39 @@ async fn a_row_of_calls_that_are_over_at_once_lets_others_run() {
     }
     other.abort();
     assert!(turns.load(Ordering::Relaxed) >= 9, "{turns:?} turns");
+}
+
+/// Approves when it gets what the host of the call uses too.
+#[derive(Debug)]
+struct Shared(Arc<Mutex<()>>);
+
+#[async_trait]
+impl Approver for Shared {
+    async fn decide(&self, _: &Escalation<'_>) -> Verdict {
+        match self.0.try_lock() {
+            Ok(_) => Verdict::Approved,
+            Err(_) => Verdict::Rejected(Some("the host holds it".to_owned())),
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_while_the_host_begins_the_call() {
+    let shared = Arc::new(Mutex::new(()));
+    let session = Workspace::builder()
+        .sandbox(SandboxMode::ReadOnly)
+        .approver(Arc::new(Shared(Arc::clone(&shared))))
+        .over(Arc::new(Memory::new()))
+        .session("s");
+    let args = json!({
+        "file_path": "f", "content": "1",
+        "sandbox_permissions": "workspace-write", "justification": "a test",
+    });
+    let held = shared.lock().unwrap();
+    let call = session.call("write", args);
+    drop(held);
+    let result = call.await;
+    assert!(!result.is_error(), "{}", result.text);
 }
 
 /// A tool that fails as no tool should.

@@ -6,6 +6,7 @@ use seamfs_core::escalation::{Approver, Escalation, Verdict};
 use seamfs_core::gate::{GateFacts, Intent};
 use seamfs_core::{
     CallContext, ContentHash, ErrorCode, Expected, FsError, Operation, Result, SandboxMode, cas,
+    in_place,
 };
 use serde_json::{Map, Value, json};
 
@@ -211,6 +212,8 @@ async fn ask(approver: &dyn Approver, escalation: &Escalation<'_>) -> Verdict {
         justification = escalation.justification,
         "a wider sandbox mode is asked for"
     );
+    // Whoever begins the call may hold what the approver waits for.
+    in_place::step_aside().await;
     let verdict = tokio::time::timeout(PATIENCE, approver.decide(escalation))
         .await
         .unwrap_or(Verdict::Cancelled);
