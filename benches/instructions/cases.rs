@@ -20,7 +20,7 @@ use crate::twin;
 const KIB: usize = 1 << 10;
 const MARKS: [&str; 2] = ["the needle is here", "the needle was here"];
 
-pub(crate) const NAMES: [&str; 17] = [
+pub(crate) const NAMES: [&str; 16] = [
     "decode 64 KiB",
     "plan a replacement in 64 KiB",
     "plan a replacement of two lines in 64 KiB with CRLF",
@@ -34,7 +34,6 @@ pub(crate) const NAMES: [&str; 17] = [
     "memory, read of 1 KiB by tool with policy",
     "memory, write of 64 KiB by tool with policy",
     "local, edit of 1 KiB by provider",
-    "local, edit of 1 KiB by tool with policy",
     "object in memory, warm edit of 1 KiB by provider",
     "the twin, edit of 1 KiB",
     "the twin, edit of 64 KiB",
@@ -111,16 +110,10 @@ pub(crate) fn run(name: &str, times: u64) {
             )
         }),
         "local, edit of 1 KiB by provider" => {
-            let (_folder, local) = local();
-            by_provider(times, local);
-        }
-        "local, edit of 1 KiB by tool with policy" => {
-            let (_folder, local) = local();
-            // On this thread, as on any of a multi-thread runtime.
-            let mut builder = tokio::runtime::Builder::new_multi_thread();
-            let runtime = builder.enable_all().build().expect("a runtime");
-            let session = Workspace::builder().over(local).session("counted");
-            runtime.block_on(calls(session, times, KIB, edit));
+            let folder = tempfile::tempdir().expect("a scratch folder");
+            let options = LocalOptions::default().durability(Durability::None);
+            let local = Local::open_with(folder.path(), options).expect("a folder");
+            by_provider(times, Arc::new(local));
         }
         "object in memory, warm edit of 1 KiB by provider" => {
             by_provider(times, Arc::new(Object::new(Arc::new(InMemory::new()))));
@@ -183,13 +176,6 @@ fn edit(at: usize) -> (&'static str, Value) {
     ("edit", arguments)
 }
 
-fn local() -> (tempfile::TempDir, Arc<dyn FileSystem>) {
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let options = LocalOptions::default().durability(Durability::None);
-    let local = Local::open_with(folder.path(), options).expect("a folder");
-    (folder, Arc::new(local))
-}
-
 fn by_tool(
     times: std::ops::Range<u64>,
     size: usize,
@@ -199,24 +185,17 @@ fn by_tool(
         .enable_all()
         .build()
         .expect("a runtime");
-    let session = Workspace::builder()
-        .over(Arc::new(Memory::new()))
-        .session("counted");
-    runtime.block_on(calls(session, times, size, call));
-}
-
-async fn calls(
-    session: Session,
-    times: std::ops::Range<u64>,
-    size: usize,
-    call: impl Fn(usize) -> (&'static str, Value),
-) {
-    let write = json!({"file_path": "subject.txt", "content": text(size)});
-    succeed(&session, "write", write).await;
-    for at in times {
-        let (tool, arguments) = call(at as usize);
-        succeed(&session, tool, arguments).await;
-    }
+    runtime.block_on(async {
+        let session = Workspace::builder()
+            .over(Arc::new(Memory::new()))
+            .session("counted");
+        let write = json!({"file_path": "subject.txt", "content": text(size)});
+        succeed(&session, "write", write).await;
+        for at in times {
+            let (tool, arguments) = call(at as usize);
+            succeed(&session, tool, arguments).await;
+        }
+    });
 }
 
 async fn succeed(session: &Session, tool: &str, arguments: Value) {
