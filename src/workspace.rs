@@ -131,7 +131,8 @@ impl Session {
     /// Begins a call of a tool.
     ///
     /// Calls take effect in the order in which they were begun, wherever they touch the same
-    /// file. Dropping the returned future withdraws the call.
+    /// file. A small one that waits for nobody is over when this returns; every other runs as a
+    /// task, and dropping the returned future withdraws it.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use memchr::memchr2_iter;
+use memchr::{memchr_iter, memchr2_iter};
 
 /// What kind of text is no content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +89,23 @@ pub fn traces(text: &str) -> Vec<FoundTrace> {
 ///
 /// Nearly every text has no such line, and then the one before it need not be looked at.
 pub fn may_carry(text: &str) -> bool {
-    lines(text).any(|line| trace_of(line).is_some() || Row::parse(0, line).is_some())
+    let dotted = is_dotted(text);
+    lines(text)
+        .filter(|line| stands_out(line, dotted))
+        .any(|line| trace_of(line).is_some() || Row::parse(0, line).is_some())
+}
+
+/// Returns whether a line may be a trace by its first and last letters, and by three dots where its
+/// text has any.
+fn stands_out(line: &str, dotted: bool) -> bool {
+    let trimmed = line.trim_ascii().as_bytes();
+    let (Some(first), Some(last)) = (trimmed.first(), trimmed.last()) else {
+        return false;
+    };
+    // What is no plain letter may be a blank that is trimmed elsewhere.
+    let plain = |byte: &u8| byte.is_ascii_graphic();
+    let begins = b"<([/#-;%{123456789".contains(first) || !plain(first);
+    begins || *last == b']' || !plain(last) || dotted && is_dotted(line)
 }
 
 /// Returns the traces in a text that were not in the one before it, in the order of its lines.
@@ -132,8 +148,12 @@ pub fn new_traces_of(before: &str, after: &str, others: &[&str]) -> Vec<FoundTra
 
 /// Splits on LF; a CR before it is no part of the line.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n')
-        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+    let ends = memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    ends.scan(0, |start, end| {
+        let line = &text[*start..end];
+        *start = end + 1;
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    })
 }
 
 fn trace_of(line: &str) -> Option<Trace> {
@@ -377,10 +397,10 @@ impl<'a> Row<'a> {
         let padding = line.len() - digits.len();
         let end = digits.bytes().take_while(u8::is_ascii_digit).count();
         // No row begins with a zero: neither the first line nor any padding is one.
-        let number = digits[..end]
-            .parse()
-            .ok()
-            .filter(|_| !digits.starts_with('0'))?;
+        if digits.starts_with('0') {
+            return None;
+        }
+        let number = digits[..end].parse().ok()?;
         let rest = &digits[end..];
         let row = |form, text: &'a str, start| Self {
             index,
@@ -590,6 +610,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_does_not_stand_out_is_no_trace(
+            before in "[ \t\u{b}\u{a0}\u{85}]{0,3}",
+            line in prop_oneof![line(), "\\PC{0,12}", "(#|--|/\\*|;|\\(\\*)? ?(\\.\\.\\.|…)? ?rest of code"],
+            after in "[ \r\t\u{b}\u{a0}]{0,3}",
+        ) {
+            let line = format!("{before}{line}{after}");
+            let found = trace_of(&line).is_some() || Row::parse(0, &line).is_some();
+            prop_assert!(stands_out(&line, true) || !found, "{line:?}");
+            let text = format!("x\n{line}\r\ny");
+            let told = lines(&text).any(|line| trace_of(line).is_some() || Row::parse(0, line).is_some());
+            prop_assert_eq!(may_carry(&text), told);
+            let same: Vec<_> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+            prop_assert_eq!(lines(&text).collect::<Vec<_>>(), same);
+        }
+
         #[test]
         fn lines_that_were_there_never_count(
             mut lines in prop::collection::vec(line(), 0..12),
