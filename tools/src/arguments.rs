@@ -119,7 +119,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> FsError {
 
 /// Refuses a NUL in text that is to be stored: the file would be no text to any tool here.
 pub(crate) fn refuse_nul(argument: &str, text: &str) -> Result<()> {
-    match text.find('\0') {
+    match memchr::memchr(0, text.as_bytes()) {
         None => Ok(()),
         Some(at) => Err(invalid(format!(
             "argument `{argument}`: holds a NUL character at byte {at}; text here holds none"
