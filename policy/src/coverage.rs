@@ -367,6 +367,12 @@ mod tests {
         let whole = Scene::of("a\nb\n", &[(1, 2)], &[]);
         assert_eq!(unseen(whole.replace("a", "A").await), None);
         assert_eq!(unseen(whole.decide(Operation::Write).await), None);
+        let refusal = Refusal {
+            actor: &whole.actor,
+            target: &whole.target,
+            current: None,
+        };
+        assert_eq!(whole.rule.explain(&refusal), None);
         let mut stranger = Scene::of("a\nb\n", &[(1, 1)], &[]);
         assert!(stranger.decide(Operation::Write).await.is_err());
         stranger.actor = Actor::new("two");

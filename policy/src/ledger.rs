@@ -623,6 +623,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_more_closely_from_now_on_is_known_the_next_time() {
+        let shelf = Arc::new(Shelf::default());
+        let (one, key) = (Actor::new("one"), TargetKey::new("/a"));
+        over(&shelf, Detail::Merges, "here");
+        let closer = over(&shelf, Detail::Lines, "here");
+        assert_eq!(closer.detail(), Detail::Lines);
+        absent(&closer, &one, &key);
+        let again = over(&shelf, Detail::Lines, "here");
+        assert_eq!(again.seen(&one, &key), Some(Seen::Absent));
+    }
+
+    #[test]
     fn a_log_is_made_short_when_it_is_opened_and_twice_as_long_as_it_must_be() {
         let shelf = Arc::new(Shelf::default());
         let ledger = over(&shelf, Detail::Versions, "here");
@@ -702,6 +714,18 @@ mod tests {
         let version = see(&ledger, &next, Some((5, 5)), false);
         assert_eq!(shown(&ledger), [(1, 1), (4, 5)]);
         assert!(matches!(known(&ledger), Some(Seen::Present { version: of, .. }) if of == version));
+        // Of the same bytes nothing needs to be compared, so that they need not be at hand.
+        let shown_again = Shown::Lines {
+            lines: vec![2..=2],
+            parts: Vec::new(),
+            total: 5,
+        };
+        let present = Observation::Present {
+            version,
+            shown: shown_again,
+        };
+        observe(&ledger, present, None, false);
+        assert_eq!(shown(&ledger), [(1, 2), (4, 5)]);
     }
 
     #[test]
