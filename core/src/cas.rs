@@ -356,6 +356,17 @@ mod tests {
         let same = Replace::once("a\nb", "a\r\nb").unwrap();
         let attempted = attempt(Some(&seen), &same, &Expected::Any).unwrap();
         assert!(matches!(attempted, Attempt::Unchanged(edit) if edit.replacements == 0));
+        // Nor is a transform's own count believed where its splices change nothing.
+        let boastful = |text: &Text<'_>, _: &Version| {
+            let edit = same.plan(text, &seen.version)?;
+            let replacements = 3;
+            Ok(TextEdit {
+                replacements,
+                ..edit
+            })
+        };
+        let attempted = attempt(Some(&seen), &boastful, &Expected::Any).unwrap();
+        assert!(matches!(attempted, Attempt::Unchanged(edit) if edit.replacements == 0));
         let other = Replace::once("a", "b").unwrap();
         let attempted = attempt(Some(&seen), &other, &Expected::Any).unwrap();
         assert!(matches!(attempted, Attempt::Publish(edit) if edit.replacements == 1));

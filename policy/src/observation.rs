@@ -338,4 +338,21 @@ mod tests {
         let ruling = scene.decide(Operation::Edit).await.unwrap();
         assert_eq!(guard_version(ruling), Some(version));
     }
+
+    #[tokio::test]
+    async fn what_one_knows_a_fork_knows_until_it_is_evicted_or_forgotten() {
+        let mut scene = Scene::new();
+        let (one, two) = (Actor::new("one"), Actor::new("two"));
+        let version = scene.see("one\n");
+        scene.rule.fork(&one, &two);
+        scene.actor = two.clone();
+        let ruling = scene.decide(Operation::Edit).await.unwrap();
+        assert_eq!(guard_version(ruling), Some(version));
+        let key = scene.target.key().clone();
+        scene.rule.evicted(&two, Some(&key));
+        assert_eq!(scene.rule.seen(&two, &key), None);
+        assert!(scene.rule.seen(&one, &key).is_some());
+        scene.rule.forget(&one);
+        assert_eq!(scene.rule.seen(&one, &key), None);
+    }
 }

@@ -41,3 +41,25 @@ impl Writers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_are_forgotten_when_there_are_too_many_and_not_when_one_writes_again() {
+        let writers = Writers::default();
+        let (one, version) = (Actor::new("one"), Version::of(b"a"));
+        let key = |n: usize| TargetKey::new(format!("/{n}"));
+        for n in 0..MOST_TARGETS {
+            writers.wrote(&one, &key(n), &version);
+        }
+        writers.wrote(&one, &key(0), &Version::of(b"b"));
+        assert_eq!(writers.all().len(), MOST_TARGETS);
+        assert_eq!(writers.of(&key(1), &version), Some(one.clone()));
+        assert_eq!(writers.of(&key(0), &version), None);
+        writers.wrote(&one, &key(MOST_TARGETS), &version);
+        assert_eq!(writers.all().len(), 1);
+        assert_eq!(writers.of(&key(MOST_TARGETS), &version), Some(one));
+    }
+}
