@@ -696,6 +696,7 @@ mod tests {
     async fn b217_the_quota_is_exact_and_freed_room_is_usable_again() {
         let memory = Memory::with_quota(1 << 20);
         put(&memory, "a", "keep\n").await.unwrap();
+        assert_eq!(memory.used(), ENTRY_COST + 1 + 5);
         let big = "x".repeat(2 << 20);
         for path in ["b", "a", "deep/er/b"] {
             assert_eq!(
