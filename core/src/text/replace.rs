@@ -360,6 +360,8 @@ mod tests {
         assert_eq!(one("b", "b", "x\ny"), "x\ny");
         let marked = one("\u{feff}a\r\nb\nc\n", "a", "x\ny");
         assert_eq!(marked, "\u{feff}x\r\ny\r\nb\nc\n");
+        let last = one("\u{feff}a\r\nb", "b", "x\ny");
+        assert_eq!(last, "\u{feff}a\r\nx\r\ny");
     }
 
     #[test]
@@ -406,6 +408,17 @@ mod tests {
             replaced("a\r\nb", "a\nb", "a\r\nb", false),
             Ok(("a\r\nb".into(), 0))
         );
+    }
+
+    #[test]
+    fn e5_lines_that_both_texts_share_keep_their_own_endings() {
+        let mixed = "a\r\nb\nc\r\nd";
+        let inserted = "X\r\na\r\nb\nc\r\nd";
+        assert_eq!(one(mixed, "a\nb\nc\nd", "X\na\nb\nc\nd"), inserted);
+        let appended = "a\r\nb\nc\r\nd\r\nX";
+        assert_eq!(one(mixed, "a\nb\nc\nd", "a\nb\nc\nd\nX"), appended);
+        let dropped = "a\r\nc\r\nd";
+        assert_eq!(one(mixed, "a\nb\nc\nd", "a\nc\nd"), dropped);
     }
 
     #[test]

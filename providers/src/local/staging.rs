@@ -150,4 +150,19 @@ mod tests {
         let hash = ContentHash::of(b"");
         assert!(whole(Some(hash), hash).as_bytes().len() <= 255);
     }
+
+    #[test]
+    fn a_name_that_bytes_are_kept_under_is_visible_and_cut_between_characters() {
+        let long = Name::of(&format!("a{}", "é".repeat(120)));
+        let name = kept(&long);
+        let text = std::str::from_utf8(name.as_bytes()).unwrap();
+        let digits = text.strip_prefix(&format!("a{}.seamfs-kept-", "é".repeat(99)));
+        assert!(digits.is_some_and(|digits| is_hex(digits, 16)), "{text}");
+        assert!(text.len() <= 255 && check_free(&name).is_ok());
+        assert!(
+            kept(&Name::of("f"))
+                .as_bytes()
+                .starts_with(b"f.seamfs-kept-")
+        );
+    }
 }

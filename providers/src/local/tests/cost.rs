@@ -57,7 +57,7 @@ fn await_rest(path: &Path) {
 
 #[test]
 fn a_small_edit_takes_few_system_calls() {
-    for (durability, most) in [("none", 23), ("data", 24), ("full", 26)] {
+    for (durability, most, syncs) in [("none", 23, 0), ("data", 24, 1), ("full", 26, 2)] {
         let scratch = Scratch::new();
         scratch.put("warm", "zero");
         scratch.put("f", &format!("zero\n{}", "x".repeat(1_019)));
@@ -88,6 +88,8 @@ fn a_small_edit_takes_few_system_calls() {
             calls.len()
         );
         assert!(calls.len() <= most, "{calls:?}");
+        // Of the bytes, and with `full` of the folder's names: what durability is.
+        assert_eq!(counts.get(&"fsync").copied().unwrap_or_default(), syncs);
         assert!(resolving.len() <= 1, "{resolving:?}");
         assert!(!calls.contains(&"futex"), "no other thread is asked");
     }
