@@ -735,6 +735,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn metadata_says_how_large_a_file_is_and_when_it_was_written() {
+        let (memory, before) = (Memory::new(), SystemTime::now());
+        put(&memory, "a", "text").await.unwrap();
+        let target = memory.target("a").await.unwrap();
+        let stat = memory.stat(&target, StatOptions::default()).await;
+        let metadata = stat.unwrap().unwrap();
+        assert_eq!((metadata.kind, metadata.size), (FileKind::File, Some(4)));
+        assert_eq!(metadata.version, Some(Version::of(b"text")));
+        let written = metadata.modified.unwrap();
+        assert!((before..=SystemTime::now()).contains(&written));
+    }
+
+    #[tokio::test]
     async fn a_move_that_finds_no_room_leaves_the_source() {
         let memory = Memory::with_quota(500);
         put(&memory, "a", "text").await.unwrap();

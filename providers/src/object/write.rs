@@ -429,3 +429,25 @@ pub(super) fn no_token() -> FsError {
         "this store gives its objects no version, so no guard can hold on it",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_refuses_all_conditions_once_so_many_in_a_row_were_refused_that_held() {
+        let mut refusals = Refusals::default();
+        for _ in 0..2 {
+            for _ in 1..REFUSALS {
+                refusals.count("a", Some("a")).unwrap();
+            }
+            // Somebody else was first: that says nothing of the store.
+            refusals.count("a", Some("b")).unwrap();
+        }
+        for _ in 1..REFUSALS {
+            refusals.count("a", Some("a")).unwrap();
+        }
+        let error = refusals.count("a", Some("a")).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Unsupported);
+    }
+}

@@ -29,6 +29,31 @@ async fn w3_a_write_is_verbatim_and_creates_its_folders() {
     assert_eq!(scratch.host_names("w1/w2"), ["d.txt"]);
 }
 
+#[tokio::test]
+async fn w2_a_guard_holds_whether_or_not_the_bytes_before_are_given_back() {
+    let scratch = Scratch::new();
+    let target = scratch.target("f").await;
+    let write = async |bytes: &'static [u8], expected, before_limit| {
+        let options = WriteOptions {
+            before_limit,
+            ..WriteOptions::expecting(expected)
+        };
+        let bytes = Bytes::from_static(bytes);
+        scratch.local.write(&target, bytes, options).await
+    };
+    // Neither bytes that are no text nor more than asked for are given back.
+    for (now, limit) in [(&b"a\0b"[..], 100), (b"text", 1), (b"text", 0)] {
+        fs::write(scratch.path("f"), now).unwrap();
+        let stale = write(b"new", version("seen"), limit).await.unwrap_err();
+        assert_eq!(stale.code(), ErrorCode::StaleVersion, "{now:?}");
+        assert_eq!(fs::read(scratch.path("f")).unwrap(), now);
+        let expected = Expected::Version(Version::of(now));
+        let outcome = write(b"new", expected, limit).await.unwrap();
+        assert!(!outcome.created && outcome.before.is_none());
+        assert_eq!(scratch.host("f"), "new");
+    }
+}
+
 /// A sweep would take it for what a killed writer left.
 #[tokio::test]
 async fn no_file_is_created_under_a_name_that_is_reaped() {
