@@ -179,4 +179,18 @@ mod tests {
         assert!(Name::new("...").is_some());
         assert!(Name::new(b"\xff\n\\".to_vec()).is_some());
     }
+
+    #[test]
+    fn no_handle_is_left_to_a_process_that_the_host_starts() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Dir::open_ambient_dir(root.path(), cap_std::ambient_authority()).unwrap();
+        let name = Name::of("f");
+        let created = create_file(&folder, &name, 0o600).unwrap();
+        let opened = open_file(&folder, &name).unwrap();
+        let again = reopen_readable(&folder).unwrap();
+        for handle in [created.as_fd(), opened.as_fd(), again.as_fd()] {
+            let flags = rustix::io::fcntl_getfd(handle).unwrap();
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+        }
+    }
 }

@@ -107,6 +107,13 @@ async fn r1_what_is_no_file_is_refused_without_opening_it() {
     let fifo = scratch.path("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(scratch.path("socket")).unwrap();
+    #[cfg(target_os = "linux")]
+    let opened = {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let opened = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+        add_watch(&opened, &fifo, WatchFlags::OPEN).unwrap();
+        opened
+    };
     for name in ["d", "fifo", "socket", "."] {
         assert_eq!(
             code(scratch.read(name).await),
@@ -121,6 +128,12 @@ async fn r1_what_is_no_file_is_refused_without_opening_it() {
             "{name}"
         );
     }
+    #[cfg(target_os = "linux")]
+    assert_eq!(
+        rustix::io::read(&opened, &mut [0; 256]),
+        Err(rustix::io::Errno::AGAIN),
+        "the FIFO was opened"
+    );
     assert_eq!(code(scratch.read("none").await), ErrorCode::NotFound);
     assert_eq!(code(scratch.read("none/none").await), ErrorCode::NotFound);
     let target = scratch.target("fifo").await;
