@@ -14,6 +14,7 @@ use seccompiler::{
 
 const DENY: &str = "SEAMFS_TEST_DENY_OPENAT2";
 const DENY_NAMING: &str = "SEAMFS_TEST_DENY_NAMING";
+const ROOT: &str = "SEAMFS_TEST_DENIED_ROOT";
 
 /// The number of `openat2`, the same on every architecture.
 const OPENAT2: i64 = 437;
@@ -96,6 +97,27 @@ fn writes_land_where_no_file_can_be_named_by_its_handle() {
         println!("naming denied ({errno}): {passed} passed");
         assert!(passed > 0);
     }
+}
+
+#[test]
+fn full() {
+    let Some(root) = task(ROOT) else { return };
+    deny_naming(Errno::NOSPC.raw_os_error().unsigned_abs());
+    let local = Local::open(root).unwrap();
+    let target = block_on(local.target("f")).unwrap();
+    let edited = block_on(local.replace(&target, "zero", "one", Expected::Any));
+    assert_eq!(edited.unwrap_err().code(), ErrorCode::NoSpace);
+}
+
+#[test]
+fn what_keeps_a_staged_file_from_its_name_is_told_and_not_tried_again() {
+    let scratch = Scratch::new();
+    scratch.put("f", "zero");
+    let root = scratch.root.to_str().unwrap();
+    let output = child("denied::full", &[(ROOT, root)]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(scratch.host("f"), "zero");
+    assert_eq!(scratch.host_names("."), ["f"]);
 }
 
 #[test]
