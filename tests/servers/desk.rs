@@ -62,11 +62,14 @@ impl Desk {
     }
 
     /// Lets this many requests of a hundred be dropped after they were applied, and as many be
-    /// refused with 503.
+    /// refused with 503. Which ones goes on from one time to the next: begun anew each time, a few
+    /// requests would always meet the same.
     pub(crate) fn odds(&self, percent: u32) {
         let mut state = self.state();
         state.odds = percent;
-        state.random = 0x9E37_79B9_7F4A_7C15;
+        if state.random == 0 {
+            state.random = 0x9E37_79B9_7F4A_7C15;
+        }
     }
 
     /// Delays every answer.
