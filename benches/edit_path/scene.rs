@@ -65,8 +65,8 @@ pub(crate) fn marks(turn: usize) -> (&'static str, &'static str) {
 /// Does work so many times in a task of the runtime, as a host's is, and says how long that took.
 ///
 /// Between two times the task yields and makes ready what the next takes, which is not timed: a host
-/// calls when a message came, and not in a loop. A loop of tasks that wake each other is broken up by the runtime after three rounds,
-/// which then wakes another thread.
+/// calls when a message came, and not in a loop. A loop of tasks that wake each other is broken up by
+/// the runtime after three rounds, which then wakes another thread.
 pub(crate) fn timed<P: Send, F: Future<Output = ()> + Send>(
     runtime: &Runtime,
     times: usize,

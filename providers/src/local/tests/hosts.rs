@@ -1,10 +1,12 @@
 //! Hosts with little space, with mounts, with attributes of their own, and without some calls.
 
 use super::super::Mounts;
+use super::super::platform::{Storage, storage_of};
 use super::*;
 use std::process::Command;
+use std::task::Poll;
 
-use seamfs_core::{RemoveOptions, Retry, TransferOptions};
+use seamfs_core::{RemoveOptions, ResolveOptions, Retry, TransferOptions, in_place};
 
 /// A mount that lasts as long as the test.
 struct Mounted(PathBuf);
@@ -413,5 +415,42 @@ fn fuse_is_written_through_fallbacks() {
     if ran("fuse", "bindfs", &arguments) {
         let _mounted = Mounted(at);
         check_host(&scratch, "m");
+        let mounted = Local::open(scratch.path("m")).unwrap();
+        assert!(!is_ever_begun_in_place(&mounted), "its server may hang");
+    }
+}
+
+/// Whether a look is over where it began, once the host is known to answer at once.
+fn is_ever_begun_in_place(local: &Local) -> bool {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).build().unwrap();
+    runtime.block_on(async {
+        let mut ever = false;
+        for _ in 0..100 {
+            let mut call = local.resolve("f", "", ResolveOptions::default());
+            match in_place::begin(call.as_mut()) {
+                Poll::Ready(target) => {
+                    ever = true;
+                    target.unwrap();
+                }
+                Poll::Pending => {
+                    call.await.unwrap();
+                }
+            }
+        }
+        ever
+    })
+}
+
+#[test]
+fn the_kernel_says_where_a_folder_is_kept() {
+    let storage = |path: &Path| storage_of(fs::File::open(path).unwrap());
+    assert_eq!(storage(Path::new("/proc")), Storage::Elsewhere);
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("m")).unwrap();
+    if let Some(_mounted) = Mounted::tmpfs("storage", &scratch.path("m"), "size=1m") {
+        assert_eq!(storage(&scratch.path("m")), Storage::Memory);
+        let mounted = Local::open(scratch.path("m")).unwrap();
+        assert!(is_ever_begun_in_place(&mounted));
     }
 }
