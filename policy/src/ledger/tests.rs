@@ -1,4 +1,3 @@
-
 use seamfs_core::{Target, gate};
 
 use super::*;
